@@ -1,0 +1,1 @@
+//! invariant: being written.

@@ -1,0 +1,1 @@
+//! dlo-sqlite
