@@ -281,6 +281,38 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// The next generation of an entry, after a redrive or a retry out of manual review: another row of the same
+    /// entry and operation key (I-11), with the counters as its baseline (I-07) and no failure of its own yet.
+    ///
+    /// What a lineage keeps is kept: counters, number of attempts, first claim, and whether the last send has an
+    /// answer (I-10). `generation` is the latest one plus 1; `seq` is fresh.
+    #[must_use]
+    pub fn next_generation(&self, generation: Generation, seq: u64, due: Timestamp, now: Timestamp) -> Self {
+        let counters = self.progress.counters;
+        Self {
+            key: EntryKey { generation, ..self.key.clone() },
+            seq,
+            created: now,
+            updated: now,
+            lane: Lane::Pending,
+            due,
+            status: Status::Pending,
+            manual_review: false,
+            version: 1,
+            baseline: counters,
+            progress: Progress {
+                counters,
+                attempts: self.progress.attempts,
+                unanswered: self.progress.unanswered,
+                ..Progress::default()
+            },
+            claim: None,
+            ..self.clone()
+        }
+    }
+}
+
 /// One try at emission that did not simply succeed at once, as recorded for ever beside the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {

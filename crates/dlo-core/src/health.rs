@@ -114,4 +114,31 @@ impl Health {
     pub fn is_held(&self) -> bool {
         self.manual.is_some() || self.hold.is_some()
     }
+
+    /// After a person's hold; `None` if a person holds it already. The store counts the version.
+    #[must_use]
+    pub fn hold_by_person(&self, hold: ManualHold) -> Option<Self> {
+        self.manual.is_none().then(|| Self { manual: Some(hold), ..self.clone() })
+    }
+
+    /// After a person's release: every hold ends, and the evidence that was gathered so far is forgotten, so that one
+    /// further failure does not hold it again. `None` if nothing holds it.
+    #[must_use]
+    pub fn release(&self) -> Option<Self> {
+        self.is_held().then(|| Self {
+            manual: None,
+            hold: None,
+            probe_requested: false,
+            consecutive: 0,
+            streak: Vec::new(),
+            resource_streak: Vec::new(),
+            ..self.clone()
+        })
+    }
+
+    /// After a person asked for one try now; `None` if nothing holds it, or if one is asked for already.
+    #[must_use]
+    pub fn request_probe(&self) -> Option<Self> {
+        (self.is_held() && !self.probe_requested).then(|| Self { probe_requested: true, ..self.clone() })
+    }
 }

@@ -20,7 +20,9 @@
 //! # let _ = emitter;
 //! ```
 
+pub mod act;
 pub mod emitter;
+pub mod enqueue;
 pub mod env;
 pub mod error;
 pub mod store;

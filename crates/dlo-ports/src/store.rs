@@ -2,124 +2,69 @@
 //!
 //! The verbs are cut by authority (I-17): [`EnqueueStore`] for producers, [`DrainStore`] for workers, [`OfficeStore`]
 //! for operators, [`ReadStore`] for whoever may look.
+//!
+//! # Rules that every store keeps
+//!
+//! The conformance suite checks each of them, and the model store is built of nothing else.
+//!
+//! - **Time.** A verb reads the database's clock once; everything that it stamps or judges uses that one time. The
+//!   clock may go back: a time is *reached* when it is `<= now`, and nothing else is assumed. A lease or deadline that
+//!   is reached is over.
+//! - **Bounds.** A batch or page outside its bounds is `Invalid` and changes nothing: batches of workers and acts have
+//!   at most [`dlo_core::limits::MAX_PAGE`] items, limits are 1 to it (prune: 1 to 1,000). Empty batches do nothing.
+//! - **Rows.** A generation has one row with one sequence number, given in save order, so a redriven entry gets a new
+//!   one; dead letters, audit events and the ledger have a sequence each. Row versions start at 1 and grow by exactly
+//!   1 with every change; so do destination versions. A new destination has health version 0, and every saved change
+//!   of health adds 1.
+//! - **Fences** (I-04, I-05). [`Fence::Claim`] holds while that token holds the row, whether or not its lease or
+//!   deadline is over (trap D16): as long as nobody ended the claim, its worker may still settle it.
+//!   [`Fence::Version`] holds while the row has that version. A broken fence changes nothing and is answered
+//!   * [`TransitionResult::Missing`] when the tenant has no such entry or generation, or it is another destination's;
+//!   * [`TransitionResult::Terminal`] when the generation has ended, or was left for a later one;
+//!   * [`TransitionResult::StaleClaim`] (claim) or [`TransitionResult::ConcurrencyLost`] (version) otherwise.
+//!
+//!   *Repeats.* A row, live or ended, remembers which verb (settle or release) ended its latest claim or wait, under
+//!   which fence. The same verb under the same fence is `Applied` again and changes nothing; ended by an operator, a
+//!   row answers `Terminal`.
+//! - **Attempts** are kept for a lineage; of each generation the first and the newest, together at most
+//!   [`dlo_core::limits::MAX_ATTEMPTS_KEPT`].
+//! - **Live** means: the latest generation has not ended. Manual review is live, and is left out of every selection.
+//! - **Lists** go newest first by sequence; `after` means `seq < after`; `next` is the sequence of the last row, and is
+//!   there exactly when there are further rows.
 
 use core::time::Duration;
 use std::sync::Arc;
 
+#[cfg(doc)]
+use dlo_core::Fence;
 use dlo_core::{
-    AuditEvent, ClaimRef, DeadLetterDraft, DeadLetterId, Destination, DestinationName, DestinationSpec, Entry, EntryId,
-    EntryKey, Envelope, EnvelopeId, Health, Incarnation, NewEntry, RedriveId, TenantId, Timestamp, Token,
-    TransitionResult, WorkerId, decide::Transition, health::Admission, policy::DrainMode, text::ActText,
+    AuditEvent, ClaimRef, DeadLetterId, Destination, DestinationName, DestinationSpec, Entry, EntryId, EntryKey,
+    Envelope, Health, Incarnation, NewEntry, RedriveId, TenantId, Timestamp, Token, TransitionResult, WorkerId,
+    decide::Transition, health::Admission, policy::DrainMode,
 };
 
 use crate::{BoxFuture, StoreError};
 
-pub use crate::view::*;
+pub use crate::{act::*, enqueue::*, view::*};
 
 /// Result of a verb.
 pub type StoreResult<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// Answer to one enqueue item. An item never raises: the others, and the caller's transaction, go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EnqueueAnswer {
-    /// Saved; will be delivered at least once, or end in quarantine.
-    Created {
-        /// The envelope.
-        envelope: EnvelopeId,
-        /// One entry per destination, in the order of the destinations.
-        entries: Vec<(EntryId, DestinationName)>,
-    },
-    /// The same key with the same content was saved before; nothing was added.
-    Existing {
-        /// The envelope that was saved first.
-        envelope: EnvelopeId,
-    },
-    /// The same key was saved before with other content; nothing was added.
-    Conflict {
-        /// The envelope that was saved first.
-        envelope: EnvelopeId,
-    },
-    /// Not saved.
-    Refused(Refusal),
-}
-
-/// Why an enqueue item was not saved. Each has a stable code and a page in `docs/errors/`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The envelope breaks a bound.
-    #[error(transparent)]
-    Envelope(#[from] dlo_core::envelope::EnvelopeError),
-    /// A named destination does not exist.
-    #[error(
-        "destination `{destination}` does not exist in tenant `{tenant}`: apply it first (`dlo destinations apply`)"
-    )]
-    UnknownDestination {
-        /// Tenant.
-        tenant: TenantId,
-        /// Destination.
-        destination: DestinationName,
-    },
-    /// No destination named, and no event-type rule takes it.
-    #[error("no destination of tenant `{tenant}` takes this event type: name one, or add an `event_types` rule")]
-    NoRoute {
-        /// Tenant.
-        tenant: TenantId,
-    },
-    /// More destinations than one item may have.
-    #[error("{seen} destinations for one item: at most {limit} are allowed")]
-    FanOut {
-        /// How many were given.
-        seen: usize,
-        /// How many are allowed.
-        limit: usize,
-    },
-    /// The destination's backlog is full.
-    #[error("backlog of destination `{destination}` is full: {seen} entries wait and `backlog_limit` is {limit}")]
-    BacklogFull {
-        /// Destination.
-        destination: DestinationName,
-        /// Live entries.
-        seen: u64,
-        /// The limit.
-        limit: u64,
-    },
-    /// `deliver_by` is not after now, or not after `not_before`.
-    #[error("`deliver_by` {deliver_by} is not after {earliest}: nothing could be delivered in time")]
-    DeadlinePassed {
-        /// What was given.
-        deliver_by: Timestamp,
-        /// What it must be after.
-        earliest: Timestamp,
-    },
-}
-
-impl Refusal {
-    /// Stable code.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Envelope(_) => "enqueue.envelope_invalid",
-            Self::UnknownDestination { .. } => "enqueue.unknown_destination",
-            Self::NoRoute { .. } => "enqueue.no_route",
-            Self::FanOut { .. } => "enqueue.fan_out",
-            Self::BacklogFull { .. } => "enqueue.backlog_full",
-            Self::DeadlinePassed { .. } => "enqueue.deadline_passed",
-        }
-    }
-
-    /// All codes.
-    pub const CODES: [&'static str; 6] = [
-        "enqueue.envelope_invalid",
-        "enqueue.unknown_destination",
-        "enqueue.no_route",
-        "enqueue.fan_out",
-        "enqueue.backlog_full",
-        "enqueue.deadline_passed",
-    ];
-}
-
 /// Producers' verbs.
 pub trait EnqueueStore: Send + Sync {
     /// Saves items; one answer each, in order. At most [`dlo_core::limits::MAX_ENQUEUE_BATCH`] items.
+    ///
+    /// Each item is checked in this order, and the first that fails is its answer; nothing else of it is saved:
+    /// 1. the envelope's bounds; 2. the number of named destinations (fan-out);
+    /// 3. the enqueue key within (tenant, producer): seen before, it is `Existing` with the same content hash and
+    ///    `Conflict` with another; then the envelope id within the tenant in the same way (trap D18);
+    /// 4. destinations: the named ones, each once, in the order given; none named: all of the tenant whose
+    ///    `event_types` take it, in name order (none: `NoRoute`; more than the fan-out limit: `FanOut`);
+    /// 5. `deliver_by` must be after the later of now and `not_before`;
+    /// 6. live entries of each destination, those of this batch included, must be fewer than `backlog_limit`.
+    ///
+    /// A new entry stands in the pending lane, due at the later of now and `not_before`; without an operation key it
+    /// gets its own id as text.
     fn enqueue(&self, items: Vec<NewEntry>) -> StoreResult<'_, Vec<EnqueueAnswer>>;
 }
 
@@ -184,12 +129,16 @@ pub struct DuePage {
 /// What to claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimKind {
-    /// Up to `limit` from the retry lane (at most half, more if the pending lane has fewer) and the pending lane.
+    /// Up to `limit` from the retry lane (at most half, rounded down; more if the pending lane has fewer) and the
+    /// pending lane; for one alone, the head that was due first. Lanes are read by (due, seq) (S-09); retries come
+    /// first in the page. Only while the destination is open.
     Normal,
-    /// At most one entry of the suspect lane, flagged as the sole suspect. Takes pace like any claim.
+    /// At most one entry of the suspect lane, by (due, seq), flagged as the sole suspect. Takes pace like any claim.
+    /// Only while the destination is open.
     Suspect,
-    /// Among the first [`dlo_core::limits::PROBE_WINDOW`] due entries of all lanes, the one with the fewest failed
-    /// attempts in its generation (ties by due, seq). Refused unless the destination is due for a probe.
+    /// Among the first [`dlo_core::limits::PROBE_WINDOW`] due entries of all lanes by (due, seq), the one with the
+    /// fewest failed attempts in its generation (ties by due, seq). Only while the destination is due for a probe;
+    /// takes the probe ([`dlo_core::observe::begin_probe`]) if there is an entry, and no pace. Never says `more`.
     Probe,
 }
 
@@ -310,16 +259,21 @@ pub type ChangeHook = Arc<dyn Fn() + Send + Sync>;
 /// Workers' verbs. Leases and due times are stamped and judged by the database's clock (I-06).
 pub trait DrainStore: Send + Sync {
     /// Registers a worker. Fails with `Fenced` when the store admits no further engine, or (plain mode) while another's
-    /// live claim exists. Claims of incarnations that can't be alive any more become lost at once.
+    /// live claim exists. Claims of incarnations that can't be alive any more become lost at once. The answer is the
+    /// database's time. The same start again renews the lease; `Fenced` if it has ended.
+    ///
+    /// A live claim is one that is not lost. While a plain-mode worker is alive, no other starts.
     fn start_worker(&self, start: WorkerStart) -> StoreResult<'_, Timestamp>;
 
-    /// Renews the lease of a process. `Fenced` if the incarnation has ended.
+    /// Renews the lease of a process, even when it is over. `Fenced` if the incarnation has ended or never started.
+    /// The answer is the database's time.
     fn heartbeat(&self, incarnation: Incarnation, lease: Duration) -> StoreResult<'_, Timestamp>;
 
-    /// Ends a worker; its open claims become lost at once.
+    /// Ends a worker; its open claims become lost at once. Ending what has ended, or never started, does nothing.
     fn stop_worker(&self, incarnation: Incarnation) -> StoreResult<'_, ()>;
 
-    /// Destinations with unclaimed live entries, after a key, in order, at most `limit`. A bounded skip scan.
+    /// Destinations with unclaimed live entries (due or not, held or not; manual review is left), after a key, in order
+    /// of (tenant, name), at most `limit`. A bounded skip scan.
     fn due_destinations(
         &self,
         scope: Scope,
@@ -334,22 +288,46 @@ pub trait DrainStore: Send + Sync {
         destination: DestinationName,
     ) -> StoreResult<'_, Option<(Destination, Health)>>;
 
-    /// Claims. Holds are predicates of the claim: a held destination gives an empty page.
+    /// Claims. Holds are predicates of the claim: a destination that is not open (or not due for a probe, if that is
+    /// asked for) gives an empty page and changes nothing. `Fenced` if the incarnation is not registered, has ended, or
+    /// its lease is over; `Invalid` if there is no such destination.
+    ///
+    /// Pace is taken first, for the smaller of `limit` and what is due; what it grants is the limit of the selection.
+    /// A new time of the bucket is a change of health. A claim adds 1 to `claims`, sets `first_claimed` if nothing has,
+    /// and leaves lane, due time and status as they were. A claimed entry is never claimed, even when its claim is
+    /// over: it goes through [`Self::lost_claims`] first.
     fn claim(&self, request: ClaimRequest) -> StoreResult<'_, ClaimPage>;
 
     /// Sets send marks: durable before the answer, so before the first byte.
+    ///
+    /// A mark set under a claim token is a change of the row, so that maintenance which read the row without it loses
+    /// its fence (I-10); under a row version (plain mode, where nobody else works) the version stays, so that the fence
+    /// does. Setting it again is `Applied` and changes nothing.
     fn mark_sent(&self, claims: Vec<ClaimRef>) -> StoreResult<'_, Vec<TransitionResult>>;
 
     /// Saves transitions, their dead letters and attempts, and the destination's health. Repeatable.
+    ///
+    /// Each transition stands for itself: a broken fence stops neither the others nor the health change, which is
+    /// saved exactly if its expected version is the stored one. `Wait` and `ManualReview` end the claim and keep the
+    /// row (manual review: status Failed, lane and due time as they were); the others end the generation. Rows without
+    /// a claim are settled under their version (overdue ones). `Invalid` if there is no such destination.
     fn settle(&self, request: SettleRequest) -> StoreResult<'_, SettleAnswer>;
 
-    /// Gives claims back uncharged (`interrupted` + 1): the entries are as before the claim.
+    /// Gives claims back uncharged (`interrupted` + 1): lane, due time and status are as before the claim.
+    ///
+    /// A claim with a send mark is not given back: `StaleClaim`, nothing changed. It is settled, or becomes lost and is
+    /// then judged by its mark (I-10).
     fn release(&self, claims: Vec<ClaimRef>) -> StoreResult<'_, Vec<TransitionResult>>;
 
-    /// Claimed entries whose worker is gone or whose hard deadline has passed, at most `limit`, with their claims.
+    /// Claimed entries whose worker is gone or whose hard deadline has passed, at most `limit`, with their claims: the
+    /// incarnation has ended, its lease is over, or the claim's deadline is reached. By sequence.
+    ///
+    /// Maintenance settles them under the row version that it read, so that a late worker is told `StaleClaim`, and
+    /// that a worker which was quicker makes maintenance lose (I-05).
     fn lost_claims(&self, limit: usize) -> StoreResult<'_, Vec<Entry>>;
 
     /// Unclaimed live entries of a destination past `max_age` or `deliver_by`, at most `limit`. Manual review is left.
+    /// Past means that [`Entry::expires`] is reached. In no promised order.
     fn overdue(
         &self,
         tenant: TenantId,
@@ -358,96 +336,23 @@ pub trait DrainStore: Send + Sync {
         limit: usize,
     ) -> StoreResult<'_, Vec<Entry>>;
 
-    /// Drops old history and enqueue keys.
+    /// Drops old history and enqueue keys. Oldest first; an envelope goes with the last entry that carries it. Totals
+    /// stay, and so does everything of a lineage that has a dead letter, whatever became of that (I-14).
     fn prune(&self, request: PruneRequest) -> StoreResult<'_, Pruned>;
 
     /// Asks to be told of changes, of this process at once and of others soon.
     fn on_change(&self, hook: ChangeHook);
 }
 
-/// How a destination changed when it was applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
-    /// Which.
-    pub destination: DestinationName,
-    /// Its version now.
-    pub version: u64,
-    /// What happened.
-    pub change: AppliedChange,
-}
-
-/// See [`Applied`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AppliedChange {
-    /// New.
-    Created,
-    /// Another version.
-    Updated,
-    /// As it was.
-    Unchanged,
-}
-
-/// What became of one item of an operator's act.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ActResult {
-    /// Done.
-    Done,
-    /// It was so already.
-    Unchanged,
-    /// There is no such thing.
-    Missing,
-    /// Not allowed in the state that it is in.
-    WrongState(&'static str),
-}
-
-/// An act on destinations' holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HoldAct {
-    /// Hold until a person releases it.
-    Hold {
-        /// Why.
-        reason: ActText,
-    },
-    /// End every hold, by a person or by evidence.
-    Release,
-    /// One try now.
-    Probe,
-}
-
-/// An act on live entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EntryAct {
-    /// Ends it: not delivered, not dead-lettered. Not while claimed.
-    Cancel,
-    /// Due at that time at the latest. Out of manual review it starts a new generation.
-    RetryNow {
-        /// When.
-        due: Timestamp,
-    },
-    /// Out of manual review into quarantine.
-    DeadLetter(Box<DeadLetterDraft>),
-}
-
-/// Result of one item of a redrive; each has a ledger row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RedriveResult {
-    /// A new generation is ready.
-    Redriven {
-        /// Its key.
-        key: EntryKey,
-    },
-    /// Refused; the dead letter is as it was.
-    Refused(dlo_core::dead_letter::RedriveRefusal),
-    /// There is no such dead letter.
-    Missing,
-}
-
 /// Operators' verbs. Each takes its audit event and saves it in the same transaction (I-12).
 pub trait OfficeStore: Send + Sync {
-    /// Creates and updates destinations. All or none.
+    /// Creates and updates destinations, in order. All or none. The same content again is `Unchanged`. Health is kept.
+    /// Whether the content is valid is judged before.
     fn apply_destinations(&self, specs: Vec<DestinationSpec>, audit: AuditEvent) -> StoreResult<'_, Vec<Applied>>;
 
-    /// Holds, releases or probes destinations; results in order.
+    /// Holds, releases or probes destinations; results in order. What the acts do to health is said by
+    /// [`Health::hold_by_person`], [`Health::release`] and [`Health::request_probe`]; nothing to do is `Unchanged`, a
+    /// probe of what nothing holds is `WrongState("open")`.
     fn act_on_destinations(
         &self,
         tenant: TenantId,
@@ -456,7 +361,8 @@ pub trait OfficeStore: Send + Sync {
         audit: AuditEvent,
     ) -> StoreResult<'_, Vec<ActResult>>;
 
-    /// Acts on live entries; results in order. At most [`dlo_core::limits::MAX_PAGE`].
+    /// Acts on live entries; results in order. At most [`dlo_core::limits::MAX_PAGE`]. `WrongState` names the state
+    /// that the entry is in ([`dlo_core::EntryState::as_str`]).
     fn act_on_entries(
         &self,
         tenant: TenantId,
@@ -465,7 +371,11 @@ pub trait OfficeStore: Send + Sync {
     ) -> StoreResult<'_, Vec<ActResult>>;
 
     /// Redrives dead letters by id: generation + 1 of the same entry, same operation key, counters kept and baselined.
-    /// Insert-if-absent: an item that is not open any more is refused (I-15). Every item gets a ledger row.
+    /// Insert-if-absent: an item that is not open any more is refused (I-15). Every item gets a ledger row. At most
+    /// [`dlo_core::limits::MAX_REDRIVE_ITEMS`] items.
+    ///
+    /// Refusals are [`dlo_core::dead_letter::redrive_refusal`]'s. A new generation ([`Entry::next_generation`]) is due
+    /// at the later of now and `not_before`; it is not measured against `backlog_limit`.
     fn redrive(
         &self,
         tenant: TenantId,

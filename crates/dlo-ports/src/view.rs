@@ -52,7 +52,7 @@ pub struct EntrySummary {
     pub status: Option<Status>,
     /// Start of the generation.
     pub created: Timestamp,
-    /// When it may be tried, if it waits.
+    /// When it may be tried, if it waits (state `waiting`).
     pub due: Option<Timestamp>,
     /// Attempts recorded over the lineage.
     pub attempts: u32,
