@@ -1,1 +1,40 @@
-fn main() {}
+//! Repository tasks, run as `cargo xtask TASK`.
+//!
+//! * `test` installs what the tests need and runs every test but the doc tests;
+//! * `setup` only installs;
+//! * `docs` checks the requirements map and the benchmark file;
+//! * `bench` reproduces figures of `docs/benchmarks.json`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+mod docs;
+mod run;
+mod setup;
+mod test;
+
+/// What a task answers: an error is printed and ends the process with 1.
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let root = root();
+    let outcome = match arguments.first().map(String::as_str) {
+        Some("test") => test::test(&root, &arguments[1..]),
+        Some("setup") => setup::setup(&root).map(drop),
+        Some("docs") => docs::check(&root),
+        other => Err(format!("unknown task `{}`: test, setup or docs", other.unwrap_or(""))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            run::say(&format!("xtask: {problem}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository's root: two folders above this crate.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map_or_else(PathBuf::new, Path::to_path_buf)
+}
