@@ -25,6 +25,7 @@ pub mod emitter;
 pub mod enqueue;
 pub mod env;
 pub mod error;
+pub mod persisted;
 pub mod store;
 pub mod view;
 
