@@ -10,6 +10,8 @@
 mod destination;
 mod envelope;
 mod health;
+#[cfg(test)]
+mod tests;
 
 pub use destination::{DESTINATION_SCHEMA, decode_destination, encode_destination};
 pub use envelope::{
