@@ -73,6 +73,13 @@ impl StoreError {
         self
     }
 
+    /// The same, said of a place: the message starts with it, for example with the file's name.
+    #[must_use]
+    pub fn within(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
     /// Its kind.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind

@@ -4,10 +4,14 @@
 -- dlo-core. Tenant leads every unique key by which a row is looked up. Rowids are database sequences: order and
 -- cursors, never identity.
 
+-- names: destination_stamp (grows with every change of dlo_destination), history_pruned (prune has looked at ended_seq
+-- up to here).
 CREATE TABLE dlo_meta (
     name  TEXT PRIMARY KEY,
-    value TEXT NOT NULL
+    value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+INSERT INTO dlo_meta (name, value) VALUES ('destination_stamp', 0), ('history_pruned', 0);
 
 -- Next values of the database sequences; one row per sequence, moved once per transaction.
 CREATE TABLE dlo_sequence (
@@ -27,6 +31,10 @@ CREATE TABLE dlo_destination (
     applied INTEGER NOT NULL,
     PRIMARY KEY (tenant, name, version)
 ) STRICT, WITHOUT ROWID;
+
+-- Whoever keeps parsed destinations looks at one number to know whether they still hold.
+CREATE TRIGGER dlo_destination_inserted AFTER INSERT ON dlo_destination
+    BEGIN UPDATE dlo_meta SET value = value + 1 WHERE name = 'destination_stamp'; END;
 
 -- Holds, breaker, probe, ramp and pace. A destination without a row is healthy.
 CREATE TABLE dlo_health (
@@ -51,16 +59,18 @@ CREATE TABLE dlo_total (
     PRIMARY KEY (tenant, destination, name, class, reason)
 ) STRICT, WITHOUT ROWID;
 
--- Dedupes enqueue; kept for a stated window.
+-- Dedupes enqueue; kept for a stated window. `id` is the order of saving, by which the oldest are dropped.
 CREATE TABLE dlo_enqueue_key (
+    id           INTEGER PRIMARY KEY,
     tenant       TEXT NOT NULL,
     producer     TEXT NOT NULL,
     key          TEXT NOT NULL,
     envelope     BLOB NOT NULL CHECK (length(envelope) = 16),
     content_hash BLOB NOT NULL CHECK (length(content_hash) = 32),
-    first_seen   INTEGER NOT NULL,
-    PRIMARY KEY (tenant, producer, key)
-) STRICT, WITHOUT ROWID;
+    first_seen   INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX dlo_enqueue_key_once ON dlo_enqueue_key (tenant, producer, key);
 
 -- What entries carry. `id` is the sequence of the first entry of the fan-out; `refs` counts the live entries and dead
 -- letters that still need the body. `key_id` names the codec key of `payload`: 'none' is plain.
@@ -125,7 +135,9 @@ CREATE TABLE dlo_entry (
     origin          TEXT,
     claim_token     BLOB CHECK (claim_token IS NULL OR length(claim_token) = 16),
     send_mark       INTEGER NOT NULL DEFAULT 0 CHECK (send_mark IN (0, 1)),
-    -- The fence that made the last change by a worker: repeating that change answers Applied.
+    -- What ended the latest claim or wait, `settle` or `release`, and its fence (a token or a version): the same verb
+    -- under the same fence answers Applied again.
+    last_verb       TEXT,
     last_token      BLOB,
     last_version    INTEGER
 ) STRICT;
@@ -137,8 +149,9 @@ CREATE INDEX dlo_entry_ready ON dlo_entry (tenant, destination, lane, due)
     WHERE claim_token IS NULL AND manual_review = 0;
 
 -- The sweep by age. Never-tried rows need no index of their own: their due time is where max_age starts.
-CREATE INDEX dlo_entry_age ON dlo_entry (tenant, destination, age_from) WHERE lane <> 0;
-CREATE INDEX dlo_entry_deliver_by ON dlo_entry (tenant, destination, deliver_by) WHERE deliver_by IS NOT NULL;
+CREATE INDEX dlo_entry_age ON dlo_entry (tenant, destination, age_from) WHERE lane <> 0 AND manual_review = 0;
+CREATE INDEX dlo_entry_deliver_by ON dlo_entry (tenant, destination, deliver_by)
+    WHERE deliver_by IS NOT NULL AND manual_review = 0;
 CREATE INDEX dlo_entry_manual_review ON dlo_entry (tenant, destination) WHERE manual_review = 1;
 CREATE UNIQUE INDEX dlo_entry_origin ON dlo_entry (tenant, origin, destination) WHERE origin IS NOT NULL;
 
