@@ -57,7 +57,7 @@ pub trait EnqueueStore: Send + Sync {
     /// Each item is checked in this order, and the first that fails is its answer; nothing else of it is saved:
     /// 1. the envelope's bounds; 2. the number of named destinations (fan-out);
     /// 3. the enqueue key within (tenant, producer): seen before, it is `Existing` with the same content hash and
-    ///    `Conflict` with another; then the envelope id within the tenant in the same way (trap D18);
+    ///    `Conflict` with another (trap D18); the envelope id is no key of its own;
     /// 4. destinations: the named ones, each once, in the order given; none named: all of the tenant whose
     ///    `event_types` take it, in name order (none: `NoRoute`; more than the fan-out limit: `FanOut`);
     /// 5. `deliver_by` must be after the later of now and `not_before`;
