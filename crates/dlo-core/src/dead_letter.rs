@@ -54,6 +54,57 @@ pub struct DeadLetterDraft {
     pub fingerprint: Fingerprint,
 }
 
+/// What about a stored row can't be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unreadable {
+    /// The entry's own row.
+    Entry,
+    /// The envelope's row.
+    Envelope,
+    /// The payload: missing, or its codec or key is not known here.
+    Payload,
+}
+
+impl Unreadable {
+    /// Stable name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Entry => "entry",
+            Self::Envelope => "envelope",
+            Self::Payload => "payload",
+        }
+    }
+}
+
+/// The dead letter of a row that the store can't read: quarantined by itself, so that it never stalls the rest
+/// (trap D10). Can't fail; `problem` says what is unreadable, never with content of the row.
+pub fn unreadable(id: DeadLetterId, destination: &DestinationName, problem: Unreadable) -> DeadLetterDraft {
+    let message = ErrorText::new(format!("the stored {} can't be read", problem.as_str()));
+    let reason = crate::reason::ENTRY_UNREADABLE;
+    let class = Class::Deterministic;
+    DeadLetterDraft {
+        id,
+        class,
+        code: reason.clone(),
+        rule: None,
+        fingerprint: crate::fingerprint::fingerprint(class, &reason, destination, message.as_str()),
+        message,
+        reason,
+    }
+}
+
+/// The dead letter that a person makes of an entry in manual review: its class and reason are those of the last
+/// failure, `note` is the person's reason.
+pub fn by_operator(id: DeadLetterId, entry: &crate::Entry, note: &crate::text::ActText) -> DeadLetterDraft {
+    let code = crate::reason::DEAD_LETTERED_BY_OPERATOR;
+    let (class, reason, text) = match &entry.progress.last_failure {
+        Some(failure) => (failure.class, failure.reason.clone(), failure.text.clone()),
+        None => (Class::Unknown, code.clone(), ErrorText::new("no attempt failed before")),
+    };
+    let fingerprint = crate::fingerprint::fingerprint(class, &reason, &entry.destination, text.as_str());
+    DeadLetterDraft { id, class, reason, code, message: ErrorText::new(note.as_str()), rule: None, fingerprint }
+}
+
 /// What an envelope's payload was, without its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PayloadSummary {

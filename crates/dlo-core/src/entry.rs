@@ -155,7 +155,7 @@ pub struct Counters {
     pub failed: u32,
     /// Crashes as the only suspect.
     pub crashed: u32,
-    /// Deferred, pending and held outcomes.
+    /// Deferred, pending and held outcomes; they use no allowance (I-08).
     pub deferred: u32,
     /// Claims released by a shutdown.
     pub interrupted: u32,
@@ -187,7 +187,8 @@ pub struct Progress {
     pub last_failed: Option<Timestamp>,
     /// Latest failure.
     pub last_failure: Option<LastFailure>,
-    /// Whether the last send has no answer (I-10).
+    /// Whether a send may have been taken that no answer has settled since (I-10). Refusals of later sends (429, 503 …)
+    /// do not settle an earlier one; delivered and pending do.
     pub unanswered: bool,
 }
 

@@ -43,7 +43,8 @@ pub struct Hold {
     pub since: Timestamp,
     /// When one entry may be tried; [`Timestamp::MAX`] when only a person may end it.
     pub next_probe: Timestamp,
-    /// Probes that failed so far; the wait doubles with each, up to `probe_max`.
+    /// Probes that began and were not followed by a success, one in flight included; the wait doubles with each, up to
+    /// `probe_max`.
     pub failed_probes: u32,
 }
 

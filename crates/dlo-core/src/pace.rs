@@ -51,14 +51,14 @@ mod tests {
         assert_eq!(first.next, Some(now.after(Duration::from_secs(1))));
         let second = take(PACE, Some(first.pace_at), now.after(Duration::from_secs(1)), 10);
         assert_eq!(second.granted, 1);
-        let much_later = take(PACE, Some(second.pace_at), now.after(Duration::from_secs(600)), 10);
+        let much_later = take(PACE, Some(second.pace_at), now.after(Duration::from_mins(10)), 10);
         assert_eq!(much_later.granted, 3);
     }
 
     #[test]
     fn a_clock_that_goes_back_delays_by_one_burst_at_most() {
         let now = Timestamp::from_micros(1_000_000_000);
-        let grant = take(PACE, Some(now.after(Duration::from_secs(86_400))), now, 1);
+        let grant = take(PACE, Some(now.after(Duration::from_hours(24))), now, 1);
         assert_eq!(grant.granted, 0);
         assert_eq!(grant.next, Some(now.after(Duration::from_secs(1))));
     }

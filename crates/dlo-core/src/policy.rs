@@ -88,7 +88,7 @@ pub struct DeliveryPolicy {
     pub page: u32,
 }
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 impl Default for DeliveryPolicy {
     fn default() -> Self {
@@ -125,7 +125,7 @@ fn check(ok: bool, option: &'static str, value: impl core::fmt::Debug, rule: &'s
 }
 
 /// Longest duration of any option: one year.
-pub const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3_600);
+pub const MAX_DURATION: Duration = Duration::from_hours(366 * 24);
 
 impl DeliveryPolicy {
     /// Checks every option and the relations between them (trap D23).
@@ -194,7 +194,7 @@ impl DeliveryPolicy {
             "must be more than zero and not more than `breaker.probe_max`",
         )?;
         check(
-            !self.emission_deadline.is_zero() && self.emission_deadline <= Duration::from_secs(3_600),
+            !self.emission_deadline.is_zero() && self.emission_deadline <= Duration::from_hours(1),
             "emission_deadline",
             self.emission_deadline,
             "must be more than zero and at most 1 h",
@@ -260,7 +260,7 @@ impl EngineOptions {
     /// Checks every option and the relations between them.
     pub fn validate(&self) -> Result<(), OptionError> {
         check(
-            self.lease >= Duration::from_secs(1) && self.lease <= Duration::from_secs(86_400),
+            self.lease >= Duration::from_secs(1) && self.lease <= Duration::from_hours(24),
             "lease",
             self.lease,
             "must be 1 s to 24 h",
@@ -272,7 +272,7 @@ impl EngineOptions {
             "must be 1 ms to 1 min",
         )?;
         check(
-            self.shutdown_grace <= Duration::from_secs(3_600),
+            self.shutdown_grace <= Duration::from_hours(1),
             "shutdown_grace",
             self.shutdown_grace,
             "must be at most 1 h",
