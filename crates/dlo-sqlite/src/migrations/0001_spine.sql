@@ -47,7 +47,8 @@ CREATE TABLE dlo_health (
 ) STRICT, WITHOUT ROWID;
 
 -- Totals, moved once per transaction and destination. SQLite has one writer at a time, so nobody waits for these rows.
--- names: live, manual_review, enqueued, delivered, cancelled, failed_attempts, dead_letters, dead_letters_open
+-- names: live, manual_review, enqueued, delivered, cancelled, failed_attempts, dead_letters, dead_letters_open,
+-- review_retried
 -- (class and reason are '' except for dead_letters).
 CREATE TABLE dlo_total (
     tenant      TEXT NOT NULL,
@@ -170,14 +171,16 @@ CREATE TABLE dlo_claim (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE dlo_worker (
-    incarnation BLOB PRIMARY KEY CHECK (length(incarnation) = 16),
+    -- Order of starting.
+    id          INTEGER PRIMARY KEY,
+    incarnation BLOB NOT NULL UNIQUE CHECK (length(incarnation) = 16),
     worker      TEXT NOT NULL,
     pid         INTEGER NOT NULL,
     mode        TEXT NOT NULL,
     started     INTEGER NOT NULL,
     lease_until INTEGER NOT NULL,
     ended       INTEGER
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Ended generations that are not in quarantine: delivered, cancelled.
 CREATE TABLE dlo_history (
@@ -212,6 +215,8 @@ CREATE TABLE dlo_history (
 ) STRICT;
 
 CREATE UNIQUE INDEX dlo_history_key ON dlo_history (tenant, entry, generation);
+-- Lists of entries go by the sequence of the generation.
+CREATE INDEX dlo_history_seq ON dlo_history (seq);
 
 -- Every attempt that did not simply succeed at once.
 CREATE TABLE dlo_attempt (
@@ -283,6 +288,8 @@ CREATE TABLE dlo_dead_letter (
 CREATE UNIQUE INDEX dlo_dead_letter_id ON dlo_dead_letter (tenant, id);
 CREATE UNIQUE INDEX dlo_dead_letter_key ON dlo_dead_letter (tenant, entry, generation);
 CREATE INDEX dlo_dead_letter_group ON dlo_dead_letter (tenant, destination, fingerprint);
+-- Lists of entries: a dead letter that was redriven is not the latest generation of its entry.
+CREATE INDEX dlo_dead_letter_entry_seq ON dlo_dead_letter (entry_seq) WHERE state <> 'redriven';
 
 -- Audit events of operators' acts: insert-only.
 CREATE TABLE dlo_audit_event (
