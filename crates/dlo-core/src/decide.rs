@@ -273,10 +273,11 @@ impl<'e> Happened<'e> {
     fn emitted(outcome: &'e Outcome, context: &Context<'_>) -> Self {
         let classified = classify::classify(outcome, context.destination.spec.duplicates);
         let what = match (outcome, &classified) {
-            (Outcome::DeadLettered(_), _) => What::ProviderDeadLettered,
             (Outcome::Delivered { .. }, _) => What::Accepted,
+            (Outcome::Pending, _) => What::Pending,
+            (Outcome::DeadLettered(_), _) => What::ProviderDeadLettered,
             (_, Some(classified)) => What::of_failure(classified),
-            (_, None) => What::PutOff,
+            (_, None) => What::Deferred,
         };
         let (until, receipt) = match outcome {
             Outcome::Deferred { until } => (*until, None),
@@ -347,7 +348,7 @@ impl<'e> Happened<'e> {
         progress.unanswered = match &self.classified {
             Some(classified) => classified.unanswered || progress.unanswered,
             // Accepted and pending say what became of the send; a deferral, an end by age and a refusal do not.
-            None => progress.unanswered && !(self.what == What::Accepted || self.tried == Some("pending")),
+            None => progress.unanswered && !matches!(self.what, What::Accepted | What::Pending),
         };
         // A lost worker says nothing about the provider, so it does not replace the provider's own error (trap D12).
         let replaces = !(self.is_worker_lost() && progress.last_failure.is_some());
@@ -385,9 +386,9 @@ impl<'e> Happened<'e> {
     }
 
     fn put_off_reason(&self) -> Option<Reason> {
-        match self.tried {
-            Some("pending") => Some(reason::EMISSION_PENDING),
-            Some("deferred") => Some(reason::EMISSION_DEFERRED),
+        match self.what {
+            What::Pending => Some(reason::EMISSION_PENDING),
+            What::Deferred => Some(reason::EMISSION_DEFERRED),
             _ => None,
         }
     }
@@ -455,9 +456,8 @@ impl<'e> Happened<'e> {
         let answered = self.classified.as_ref().is_some_and(|classified| classified.phase == Phase::Answered);
         let status = self.classified.as_ref().and_then(|classified| classified.http_status);
         match self.what {
-            What::Accepted => Observation::Success,
-            // Pending took note of it. A deferral may come from policy on our own side.
-            What::PutOff if self.tried == Some("pending") => Observation::Success,
+            // A deferral may come from policy on our own side, so it says nothing.
+            What::Accepted | What::Pending => Observation::Success,
             // A lost worker is our own trouble, marked or not.
             What::Transient | What::Ambiguous if self.failure.is_some() => {
                 Observation::Transient { entry: id, reason: reason() }

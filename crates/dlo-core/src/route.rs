@@ -11,8 +11,10 @@ use crate::{Class, Status, classify::Classified, classify::Scope};
 pub enum What {
     /// The destination took it.
     Accepted,
-    /// Pending or deferred.
-    PutOff,
+    /// Pending: the destination took note of it.
+    Pending,
+    /// Deferred, by the provider or by policy.
+    Deferred,
     /// Not sent or not taken, for a passing cause.
     Transient,
     /// Sent, and no authoritative answer.
@@ -159,7 +161,8 @@ const DEAD: Option<Status> = Some(Status::DeadLettered);
 /// attempt is counted); what is put off, held or lost with its worker never is (I-08).
 pub static ROWS: &[Row] = &[
     row("accepted", What::Accepted, &[], Route::Deliver, Counts::Nothing, Some(Status::Delivered)),
-    row("put_off", What::PutOff, &[], Route::PutOff, Counts::Deferred, Some(Status::Deferred)),
+    row("pending", What::Pending, &[], Route::PutOff, Counts::Deferred, Some(Status::Deferred)),
+    row("deferred", What::Deferred, &[], Route::PutOff, Counts::Deferred, Some(Status::Deferred)),
     row("transient", What::Transient, &[], Route::Retry, Counts::Failed, Some(Status::RetryableFailure)),
     row("ambiguous.repeatable", What::Ambiguous, &[Repeatable], Route::Retry, Counts::Failed, Some(Status::Failed)),
     // The place of the readback: once a destination has one, it is asked before this row quarantines.
