@@ -1,18 +1,25 @@
 //! The one configuration file, `dlo.toml`, with what the environment and the command line put over it.
 
+mod destination;
+mod json;
+mod load;
 mod origin;
+mod policy;
 mod problem;
+mod reader;
+mod secrets;
+mod setting;
+mod text;
 
 use core::time::Duration;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use dlo_core::{DestinationSpec, EngineOptions, TenantId};
 
+pub use load::{DEFAULT_FILE, DEFAULT_STORE, DEFAULT_WORKER, MAX_FILE_BYTES};
 pub use origin::{Origin, Shown};
 pub use problem::{ConfigError, Problem};
-
-use crate::Registry;
 
 /// Where the store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +78,11 @@ impl Overrides {
         self.values.push((key, flag, value.into()));
         self
     }
+
+    /// Flag and value that stand over a key; the last one wins.
+    fn get(&self, key: &str) -> Option<(&'static str, &str)> {
+        self.values.iter().rev().find(|(set, _, _)| *set == key).map(|(_, flag, value)| (*flag, value.as_str()))
+    }
 }
 
 /// A valid configuration.
@@ -91,35 +103,19 @@ pub struct Config {
     /// Where metrics go.
     pub metrics: MetricsConfig,
     shown: Vec<Shown>,
+    /// Place of each destination in the file, for problems that its emitter finds.
+    places: Vec<String>,
 }
 
 impl Config {
-    /// Reads the file, then puts the environment and the overrides over it. Everything wrong is reported at once.
-    ///
-    /// `None`: `DLO_CONFIG`, else `dlo.toml` in the working directory if it is there, else the defaults. An empty file
-    /// is valid.
-    pub fn load(
-        path: Option<&Path>,
-        env: &dyn Fn(&str) -> Option<String>,
-        overrides: &Overrides,
-    ) -> Result<Self, ConfigError> {
-        let _ = (path, env, overrides);
-        Err(ConfigError::Invalid { problems: Vec::new() })
-    }
-
     /// A commented example file that states every default; what `dlo init` writes.
     pub const fn default_toml() -> &'static str {
-        ""
+        include_str!("default.toml")
     }
 
-    /// Every key with its value and origin, in the order of the file.
+    /// Every key with its value and origin, in the order of the file. Values that a destination inherits from
+    /// `[policy]` are not repeated.
     pub fn show(&self) -> &[Shown] {
         &self.shown
-    }
-
-    /// Checks each destination's settings by its emitter; answers with warnings (unknown emitter kinds).
-    pub fn check(&self, registry: &Registry) -> Result<Vec<String>, ConfigError> {
-        let _ = registry;
-        Ok(Vec::new())
     }
 }
