@@ -1,0 +1,129 @@
+//! Trouble of the store: what passes, what ends the run, and one log line for each change of state.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::sync::Mutex;
+
+use dlo_ports::{StoreError, StoreErrorKind};
+
+use crate::{events, limits, shared::locked};
+
+/// What to do about a store error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// Wait, and call again: it passes by itself or by somebody freeing space.
+    Retry,
+    /// End the run: going on could lose or repeat work.
+    End,
+}
+
+fn remedy(kind: StoreErrorKind) -> Remedy {
+    match kind {
+        StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::DiskFull => Remedy::Retry,
+        _ => Remedy::End,
+    }
+}
+
+/// State of the store as the engine meets it.
+#[derive(Debug, Default)]
+pub(crate) struct Trouble {
+    failing: AtomicBool,
+    state: Mutex<Option<StoreErrorKind>>,
+    scout: AtomicBool,
+}
+
+impl Trouble {
+    /// Takes note of a failure; logs it if the state changes by it.
+    pub(crate) fn failed(&self, verb: &'static str, error: &StoreError) -> Remedy {
+        let kind = error.kind();
+        let before = locked(&self.state).replace(kind);
+        self.failing.store(true, Ordering::Release);
+        if before != Some(kind) {
+            events::store_failed(verb, error);
+        }
+        remedy(kind)
+    }
+
+    /// Takes note of a write that worked.
+    pub(crate) fn worked(&self) {
+        if !self.failing.load(Ordering::Acquire) {
+            return;
+        }
+        self.failing.store(false, Ordering::Release);
+        if let Some(kind) = locked(&self.state).take() {
+            events::store_recovered(kind.code());
+        }
+    }
+
+    /// Whether the last write failed.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Acquire)
+    }
+
+    /// Kind of the present trouble.
+    pub(crate) fn state(&self) -> Option<StoreErrorKind> {
+        *locked(&self.state)
+    }
+
+    /// While the store fails, claiming stops but for one claim at a time that finds out whether it works again.
+    pub(crate) fn may_claim(&self) -> bool {
+        !self.is_failing() || !self.scout.swap(true, Ordering::AcqRel)
+    }
+
+    /// A claim has been answered; the next one may scout.
+    pub(crate) fn claim_answered(&self) {
+        self.scout.store(false, Ordering::Release);
+    }
+}
+
+/// Waits that double.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backoff(Duration);
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self(limits::STORE_RETRY_FIRST)
+    }
+}
+
+impl Backoff {
+    /// The next wait.
+    pub(crate) fn next(&mut self) -> Duration {
+        let wait = self.0;
+        self.0 = (wait * 2).min(limits::STORE_RETRY_LONGEST);
+        wait
+    }
+
+    /// After a success.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest() {
+        let mut backoff = Backoff::default();
+        let waits: Vec<u128> = (0..9).map(|_| backoff.next().as_millis()).collect();
+        assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+        backoff.reset();
+        assert_eq!(backoff.next(), limits::STORE_RETRY_FIRST);
+    }
+
+    #[test]
+    fn one_scout_at_a_time_while_the_store_fails() {
+        let trouble = Trouble::default();
+        assert!(trouble.may_claim() && trouble.may_claim());
+        assert_eq!(trouble.failed("claim", &StoreError::new(StoreErrorKind::DiskFull, "full")), Remedy::Retry);
+        assert!(trouble.may_claim());
+        assert!(!trouble.may_claim());
+        trouble.claim_answered();
+        assert!(trouble.may_claim());
+        trouble.worked();
+        assert!(trouble.may_claim() && trouble.may_claim());
+        assert_eq!(trouble.failed("claim", &StoreError::new(StoreErrorKind::Fenced, "ended")), Remedy::End);
+    }
+}

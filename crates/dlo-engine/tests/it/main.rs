@@ -1,0 +1,8 @@
+//! The engine against the model store, under a clock that the tests own.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs, unreachable_pub)]
+
+mod faulty;
+mod support;
+mod world;
+
+mod delivery;
