@@ -1,0 +1,12 @@
+//! Tests of the pure core: classification, routes, schedule, holds, invariants, options.
+#![allow(clippy::unwrap_used)]
+
+mod boundaries;
+mod classification;
+mod holds;
+mod invariants;
+mod options;
+mod outage;
+mod properties;
+mod routes;
+mod support;
