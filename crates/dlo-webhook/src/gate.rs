@@ -120,4 +120,30 @@ mod tests {
         assert!(body.is_end_stream());
         assert!(!gate.close());
     }
+
+    /// What the whole proof rests on: the client writes nothing before it asks the body, even a head of full size.
+    #[tokio::test]
+    async fn nothing_is_written_once_the_gate_is_closed() {
+        use tokio::io::AsyncReadExt;
+
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+        let url = format!("http://{}/", listener.local_addr().expect("bound"));
+        let settings = format!(r#"{{"url": "{url}", "allow_private": true}}"#);
+        let settings = crate::Settings::parse(&settings).expect("valid");
+        let client = crate::client::build(&settings, Arc::new(crate::SystemResolver), false).expect("a client");
+        let gate = Gate::new();
+        assert!(gate.close());
+        let request = client
+            .post(&url)
+            .header("x-large", "v".repeat(crate::MAX_HEADER_BYTES))
+            .body(reqwest::Body::wrap(gate.body(Bytes::from_static(b"payload"))));
+        let mut received = Vec::new();
+        let peer = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            stream.read_to_end(&mut received).await
+        };
+        let (answer, read) = tokio::join!(request.send(), peer);
+        assert!(answer.is_err());
+        assert_eq!((read.expect("a clean end"), received.len()), (0, 0));
+    }
 }

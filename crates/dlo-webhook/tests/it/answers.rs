@@ -56,11 +56,14 @@ async fn retry_after_is_passed_on_in_both_forms() {
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
     let target = Server::answering(OK).await;
-    let answer = format!("HTTP/1.1 307 X\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", target.url());
-    let server = Server::answering(answer).await;
-    let failure = failure(send_order(&emitter(&server.url(), json!({}))).await);
-    assert_eq!(failure.observed, Observed::Http { status: 307 });
-    assert_eq!((server.connections(), target.connections()), (1, 0));
+    // 301 to 303 would come back as a GET, the others as the same POST.
+    for status in [301_u16, 302, 303, 307, 308] {
+        let answer = format!("HTTP/1.1 {status} X\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", target.url());
+        let server = Server::answering(answer).await;
+        let failure = failure(send_order(&emitter(&server.url(), json!({}))).await);
+        assert_eq!(failure.observed, Observed::Http { status });
+        assert_eq!((server.connections(), target.connections()), (1, 0));
+    }
 }
 
 #[tokio::test]

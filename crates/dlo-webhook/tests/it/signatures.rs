@@ -37,8 +37,9 @@ fn whatever_was_changed_does_not_verify() {
     let signature = sign(core::slice::from_ref(&secret), "msg_1", 1_000, b"body");
     let headers = SignedHeaders { id: "msg_1", timestamp: "1000", signature: &signature };
     let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
-    let outcome =
-        |headers: SignedHeaders<'_>, body: &[u8], now| verify(core::slice::from_ref(&secret), &headers, body, now, TOLERANCE).err();
+    let outcome = |headers: SignedHeaders<'_>, body: &[u8], now| {
+        verify(core::slice::from_ref(&secret), &headers, body, now, TOLERANCE).err()
+    };
     let no_match = Some(VerifyError::NoMatch);
     assert_eq!(outcome(headers, b"body", at(1_000)), None);
     assert_eq!(outcome(headers, b"Body", at(1_000)), no_match);
@@ -58,7 +59,10 @@ fn whatever_was_changed_does_not_verify() {
     assert_eq!(outcome(headers, b"body", at(699)), outside);
     assert_eq!(verify(&[], &headers, b"body", at(1_000), TOLERANCE), Err(VerifyError::NoMatch));
     let others = Secret::new(NEW).unwrap();
-    assert_eq!(verify(core::slice::from_ref(&others), &headers, b"body", at(1_000), TOLERANCE), Err(VerifyError::NoMatch));
+    assert_eq!(
+        verify(core::slice::from_ref(&others), &headers, b"body", at(1_000), TOLERANCE),
+        Err(VerifyError::NoMatch)
+    );
     assert_eq!(verify(&[others, secret.clone()], &headers, b"body", at(1_000), TOLERANCE), Ok(()));
     // Others' signatures before ours do no harm; a list without end is not read to its end.
     let among = format!("v1,AAAA v2,xyz {signature}");
