@@ -21,6 +21,8 @@
 //! ```
 
 pub mod act;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod emitter;
 pub mod enqueue;
 pub mod env;

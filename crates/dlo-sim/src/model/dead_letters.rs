@@ -1,8 +1,8 @@
 //! Ends of generations: history and quarantine.
 
 use dlo_core::{
-    Class, DeadLetter, DeadLetterDraft, DeadLetterId, DeadLetterState, EntryKey, EntryState, Envelope, Fence, Receipt,
-    dead_letter::PayloadSummary, fingerprint, reason, text::ErrorText,
+    DeadLetter, DeadLetterDraft, DeadLetterId, DeadLetterState, EntryKey, EntryState, Envelope, Fence, Receipt,
+    dead_letter::{PayloadSummary, Unreadable, unreadable},
 };
 
 use super::{Transaction, state::EndedRow};
@@ -76,16 +76,9 @@ impl Transaction<'_> {
 
     /// Quarantines a row whose envelope can't be read, by itself (trap D10).
     pub(super) fn quarantine_unreadable(&mut self, key: &EntryKey) {
-        let message = ErrorText::new("the stored envelope can't be read");
-        let draft = DeadLetterDraft {
-            id: DeadLetterId::new(self.now, self.random10()),
-            class: Class::Deterministic,
-            reason: reason::ENTRY_UNREADABLE,
-            code: reason::ENTRY_UNREADABLE,
-            message: message.clone(),
-            rule: None,
-            fingerprint: fingerprint::Fingerprint { version: fingerprint::VERSION, hash: [0; 16], template: message },
-        };
+        let lineage = self.state.lineage(&key.tenant, key.entry).expect("looked up in the same transaction");
+        let destination = lineage.latest(self.now).0.destination.clone();
+        let draft = unreadable(DeadLetterId::new(self.now, self.random10()), &destination, Unreadable::Envelope);
         self.quarantine(key, draft, None);
     }
 }
