@@ -25,6 +25,9 @@ const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// What of an emission's time is kept to answer in: a tenth, at most this.
 const MAX_ANSWER_MARGIN: Duration = Duration::from_millis(250);
 
+/// Longest try, whatever the emission says; keeps the arithmetic of times within its range.
+const MAX_TRY_TIME: Duration = Duration::from_hours(24);
+
 /// Emits to one version of one destination.
 pub(crate) struct Webhook {
     pub(crate) settings: Settings,
@@ -56,8 +59,8 @@ struct Prepared {
 impl Webhook {
     async fn emit_one(&self, emission: &Emission) -> Outcome {
         let gate = Gate::new();
-        let margin = (emission.timeout / 10).min(MAX_ANSWER_MARGIN);
-        let end = Instant::now() + emission.timeout.saturating_sub(margin);
+        let allowed = emission.timeout.min(MAX_TRY_TIME);
+        let end = Instant::now() + allowed.saturating_sub((allowed / 10).min(MAX_ANSWER_MARGIN));
         match tokio::time::timeout_at(end, self.exchange(emission, &gate)).await {
             Ok(Ok((response, sent_secrets))) => {
                 let outcome = response::outcome(response.status(), response.headers(), self.clock.now(), &sent_secrets);

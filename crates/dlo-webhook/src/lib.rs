@@ -63,6 +63,16 @@ pub use sign::{
 /// Kind name of this emitter in a destination.
 pub const KIND: &str = "webhook";
 
+/// All codes of this crate's errors.
+pub const CODES: [&str; 6] = [
+    SettingsError::CODE,
+    SecretError::CODE,
+    "webhook.signature_missing",
+    "webhook.timestamp_invalid",
+    "webhook.timestamp_outside_tolerance",
+    "webhook.signature_mismatch",
+];
+
 /// Most bytes of a request's headers (32 KiB). Common servers refuse more, and a head of this size always fits the
 /// client's write buffer, on which the proof that nothing was sent rests.
 pub const MAX_HEADER_BYTES: usize = 32 * 1_024;

@@ -120,3 +120,16 @@ async fn without_secrets_there_is_no_signature() {
     assert_eq!(request.header("webhook-id"), Some("op-key-1"));
     assert!(request.header("webhook-timestamp").is_some());
 }
+
+#[test]
+fn every_error_has_a_listed_code() {
+    let errors = [
+        VerifyError::MissingHeader { name: "webhook-id" },
+        VerifyError::BadTimestamp,
+        VerifyError::OutsideTolerance { apart: 1, tolerance: 0 },
+        VerifyError::NoMatch,
+    ];
+    for error in errors {
+        assert!(dlo_webhook::CODES.contains(&error.code()), "{error}");
+    }
+}
