@@ -113,6 +113,6 @@ mod tests {
             let span = Duration::from_micros(micros);
             assert_eq!(parse(&format(span)), Ok(span));
         }
-        assert_eq!(format(Duration::from_secs(5_400)), "1h 30m");
+        assert_eq!(format(Duration::from_mins(90)), "1h 30m");
     }
 }

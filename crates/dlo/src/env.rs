@@ -10,6 +10,18 @@ use dlo_ports::{BoxFuture, Clock, Emitter, Env, env::EmitterError};
 
 use crate::Registry;
 
+/// The system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[allow(clippy::disallowed_methods)] // the one place that reads the system's clock
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::EPOCH.after(since_epoch)
+    }
+}
+
 /// The environment of a process.
 #[derive(Clone, Default)]
 pub struct ProcessEnv {
@@ -24,10 +36,8 @@ impl ProcessEnv {
 }
 
 impl Clock for ProcessEnv {
-    #[allow(clippy::disallowed_methods)] // the one place that reads the system's clock
     fn now(&self) -> Timestamp {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::EPOCH.after(since_epoch)
+        SystemClock.now()
     }
 }
 

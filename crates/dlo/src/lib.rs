@@ -1,10 +1,9 @@
 //! Dead Letter Office for embedding. (API skeleton; see the modules. Coming next with these signatures:)
 //!
-//! - `cloudevents::parse_line(line: &[u8], intake: &Intake) -> Result<NewEntry, EventError>`,
-//!   `Intake { tenant, tenant_from_event: bool, producer, destinations, not_before, deliver_by, env: &dyn Env }`
 //! - `Outbox::engine(&self, options: EngineOptions) -> Result<dlo_engine::Engine, …>`,
 //!   `Outbox::run_in_process(&self, options, shutdown: impl Future) -> …`, `Outbox::builder()`
 
+pub mod cloudevents;
 pub mod config;
 pub mod duration;
 pub mod env;

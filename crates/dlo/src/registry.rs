@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use dlo_core::{Destination, DestinationSpec, Timestamp};
 use dlo_ports::{Emitter, emitter::Noop, env::EmitterError};
+use dlo_webhook::WebhookFactory;
+
+use crate::env::SystemClock;
 
 /// Makes the emitters of one kind.
 ///
@@ -30,6 +33,19 @@ where
     }
 }
 
+/// The webhook emitter; its settings are checked without building a client.
+struct Webhook(WebhookFactory);
+
+impl EmitterFactory for Webhook {
+    fn validate(&self, spec: &DestinationSpec) -> Result<(), EmitterError> {
+        dlo_webhook::validate(&spec.settings)
+    }
+
+    fn build(&self, destination: &Destination) -> Result<Arc<dyn Emitter>, EmitterError> {
+        self.0.build(destination)
+    }
+}
+
 /// Emitter kinds by name. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Registry(Arc<BTreeMap<String, Arc<dyn EmitterFactory>>>);
@@ -43,7 +59,8 @@ impl Registry {
     /// The kinds that come with the product: `webhook` and `noop`.
     pub fn builtin() -> Self {
         let noop = |_: &Destination| Ok(Arc::new(Noop) as Arc<dyn Emitter>);
-        Self::empty().with(Noop::KIND, Arc::new(noop))
+        let webhook = Webhook(WebhookFactory::new(Arc::new(SystemClock)));
+        Self::empty().with(Noop::KIND, Arc::new(noop)).with(dlo_webhook::KIND, Arc::new(webhook))
     }
 
     /// The same with one more kind; a kind of the same name is replaced.

@@ -1,4 +1,5 @@
 //! Tests of the facade.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::format_collect, clippy::duration_suboptimal_units, missing_docs)]
 
+mod cloudevents;
 mod config;
