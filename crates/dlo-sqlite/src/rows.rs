@@ -14,7 +14,7 @@ use rusqlite::{Row, types::ValueRef};
 /// Columns and joins of an entry in the order that [`EntryReader`] reads them; a `WHERE` over `e` goes behind it.
 macro_rules! entry_select {
     ($rest:literal) => {
-        concat!(include_str!("sql/entry_select.sql"), $rest)
+        concat!(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/sql/entry_select.sql")), $rest)
     };
 }
 pub(crate) use entry_select;

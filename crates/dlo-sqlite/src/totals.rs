@@ -25,6 +25,9 @@ pub(crate) const DEAD_LETTERS: &str = "dead_letters";
 /// Dead letters that are open.
 pub(crate) const DEAD_LETTERS_OPEN: &str = "dead_letters_open";
 
+/// Generations that a person's retry-now out of manual review replaced by the next: started, and never ended.
+pub(crate) const REVIEW_RETRIED: &str = "review_retried";
+
 /// Changes of the totals of one destination.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {

@@ -149,8 +149,9 @@ CREATE UNIQUE INDEX dlo_entry_key ON dlo_entry (tenant, entry);
 CREATE INDEX dlo_entry_ready ON dlo_entry (tenant, destination, lane, due)
     WHERE claim_token IS NULL AND manual_review = 0;
 
--- The sweep by age. Never-tried rows need no index of their own: their due time is where max_age starts.
-CREATE INDEX dlo_entry_age ON dlo_entry (tenant, destination, age_from) WHERE lane <> 0 AND manual_review = 0;
+-- The sweep by age. Never-tried rows need no index of their own: they are due where max_age starts, or before.
+CREATE INDEX dlo_entry_age ON dlo_entry (tenant, destination, age_from)
+    WHERE (lane <> 0 OR due > age_from) AND manual_review = 0;
 CREATE INDEX dlo_entry_deliver_by ON dlo_entry (tenant, destination, deliver_by)
     WHERE deliver_by IS NOT NULL AND manual_review = 0;
 CREATE INDEX dlo_entry_manual_review ON dlo_entry (tenant, destination) WHERE manual_review = 1;

@@ -1,0 +1,284 @@
+//! Claims: selection, pace, probe. The selection reads one partial index that holds only rows which may be claimed, so
+//! that its cost does not depend on delivered, dead, waiting, held or claimed rows (I-16).
+
+use core::cmp::Ordering;
+use std::sync::Arc;
+
+use dlo_core::{
+    Destination, Entry, Health, Lane, Timestamp,
+    dead_letter::Unreadable,
+    entry::Claim,
+    health::Admission,
+    limits::{MAX_PAGE, PROBE_WINDOW},
+    observe::begin_probe,
+    pace,
+};
+use dlo_ports::{
+    StoreError, StoreErrorKind,
+    store::{ClaimKind, ClaimPage, ClaimRequest, Claimed},
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::{
+    error::{Doing, bounded, invalid},
+    payload,
+    quarantine::quarantine_unreadable,
+    rows::{ENTRY_COLUMNS, EntryReader},
+    turn::Turn,
+};
+
+const DOING: &str = "claim entries";
+
+/// Claims.
+pub(crate) fn claim(turn: &mut Turn<'_>, request: &ClaimRequest) -> Result<ClaimPage, StoreError> {
+    bounded("limit of a claim", request.limit, 1, MAX_PAGE)?;
+    let (tenant, destination) = (&request.tenant, &request.destination);
+    turn.caches.catalog.refresh(turn.tx)?;
+    let Some(known) = turn.caches.catalog.find(turn.tx, tenant, destination)?.cloned() else {
+        return Err(invalid(format!("destination `{tenant}/{destination}` does not exist: apply it first")));
+    };
+    check_alive(turn, request)?;
+    let mut health = turn.caches.health(turn.tx, tenant, destination)?;
+    let selection = select(turn, request, &known, &health)?;
+    let (claimed, unreadable) = take(turn, request, &selection.seqs)?;
+    let quarantined = quarantine_unreadable(turn, tenant, destination, &unreadable)?;
+    if let Some(changed) = selection.health {
+        health = turn.caches.save_health(turn.tx, tenant, destination, health.version, changed)?;
+    }
+    Ok(ClaimPage {
+        now: turn.now,
+        destination_version: known.version,
+        health,
+        claimed,
+        quarantined,
+        more: selection.more,
+        paced_until: selection.paced_until,
+    })
+}
+
+fn check_alive(turn: &Turn<'_>, request: &ClaimRequest) -> Result<(), StoreError> {
+    let worker: Option<(i64, Option<i64>)> = turn
+        .tx
+        .prepare_cached("SELECT lease_until, ended FROM dlo_worker WHERE incarnation = ?1")
+        .and_then(|mut statement| {
+            statement.query_row([request.incarnation.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+        })
+        .doing(DOING)?;
+    match worker {
+        Some((lease_until, None)) if lease_until > turn.now.as_micros() => Ok(()),
+        _ => Err(StoreError::new(
+            StoreErrorKind::Fenced,
+            format!("worker {} is not registered and alive: renew its lease or start it again", request.incarnation),
+        )),
+    }
+}
+
+/// What a claim takes, before it is taken.
+#[derive(Default)]
+struct Selection {
+    seqs: Vec<i64>,
+    more: bool,
+    paced_until: Option<Timestamp>,
+    /// Health to save, if pace or a probe changes it.
+    health: Option<Health>,
+}
+
+/// A row of the ready index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    due: i64,
+    seq: i64,
+}
+
+fn select(
+    turn: &Turn<'_>,
+    request: &ClaimRequest,
+    destination: &Destination,
+    health: &Health,
+) -> Result<Selection, StoreError> {
+    let due = |lane, limit| due_in(turn, request, lane, limit);
+    match (health.admission(turn.now), request.kind) {
+        (Admission::Open(_), ClaimKind::Normal) => {
+            let retry = due(Lane::Retry, request.limit + 1)?;
+            let pending = due(Lane::Pending, request.limit + 1)?;
+            let found = retry.len() + pending.len();
+            Ok(paced(turn.now, destination, health, found, request.limit, |limit| page_of(&retry, &pending, limit)))
+        }
+        (Admission::Open(_), ClaimKind::Suspect) => {
+            let suspects = due(Lane::Suspect, 2)?;
+            Ok(paced(turn.now, destination, health, suspects.len(), 1, |limit| {
+                suspects.iter().take(limit).map(|candidate| candidate.seq).collect()
+            }))
+        }
+        (Admission::Probe, ClaimKind::Probe) => probe(turn, request, destination, health),
+        _ => Ok(Selection::default()),
+    }
+}
+
+/// Asks the bucket, if there is one, and selects as many as it grants.
+fn paced(
+    now: Timestamp,
+    destination: &Destination,
+    health: &Health,
+    due: usize,
+    limit: usize,
+    select: impl FnOnce(usize) -> Vec<i64>,
+) -> Selection {
+    let want = due.min(limit);
+    let (granted, paced_until, health) = match destination.spec.pace {
+        Some(pace) if want > 0 => {
+            let grant = pace::take(pace, health.pace_at, now, want);
+            let pace_at = Some(grant.pace_at);
+            let changed = (health.pace_at != pace_at).then(|| Health { pace_at, ..health.clone() });
+            (grant.granted, grant.next, changed)
+        }
+        _ => (want, None, None),
+    };
+    Selection { seqs: select(granted), more: granted == want && due > limit, paced_until, health }
+}
+
+/// Half for retries, the rest for pending ones, what is left for retries again; one alone goes to the earlier head.
+fn page_of(retry: &[Candidate], pending: &[Candidate], limit: usize) -> Vec<i64> {
+    let for_retry = match limit {
+        1 => usize::from(match (retry.first(), pending.first()) {
+            (Some(retry), Some(pending)) => retry.cmp(pending) == Ordering::Less,
+            (retry, _) => retry.is_some(),
+        }),
+        _ => limit / 2,
+    };
+    let of_pending = pending.len().min(limit - for_retry.min(retry.len()));
+    let of_retry = retry.len().min(limit - of_pending);
+    retry[..of_retry].iter().chain(&pending[..of_pending]).map(|candidate| candidate.seq).collect()
+}
+
+fn probe(
+    turn: &Turn<'_>,
+    request: &ClaimRequest,
+    destination: &Destination,
+    health: &Health,
+) -> Result<Selection, StoreError> {
+    let mut due = Vec::new();
+    for lane in [Lane::Pending, Lane::Retry, Lane::Suspect] {
+        due.extend(due_in(turn, request, lane, PROBE_WINDOW)?);
+    }
+    due.sort_unstable();
+    due.truncate(PROBE_WINDOW);
+    let mut chosen: Option<(i64, i64)> = None;
+    for Candidate { seq, .. } in due {
+        let failed: i64 = turn
+            .tx
+            .prepare_cached("SELECT failed - base_failed FROM dlo_entry WHERE seq = ?1")
+            .and_then(|mut statement| statement.query_row([seq], |row| row.get(0)))
+            .doing(DOING)?;
+        // Ties go to the first by (due, seq).
+        if chosen.is_none_or(|(fewest, _)| failed.max(0) < fewest) {
+            chosen = Some((failed.max(0), seq));
+        }
+    }
+    let Some((_, seq)) = chosen else { return Ok(Selection::default()) };
+    let Some(probing) = begin_probe(health, &destination.spec.policy, turn.now) else {
+        return Ok(Selection::default());
+    };
+    Ok(Selection { seqs: vec![seq], health: Some(probing), ..Selection::default() })
+}
+
+/// Due, unclaimed entries of a lane in the order of S-09: read from the index alone.
+fn due_in(turn: &Turn<'_>, request: &ClaimRequest, lane: Lane, limit: usize) -> Result<Vec<Candidate>, StoreError> {
+    let mut statement = turn.tx.prepare_cached(include_str!("sql/claim_due.sql")).doing(DOING)?;
+    let rows = statement
+        .query_map(
+            params![
+                request.tenant.as_str(),
+                request.destination.as_str(),
+                lane as i64,
+                turn.now.as_micros(),
+                limit as i64
+            ],
+            |row| Ok(Candidate { due: row.get(0)?, seq: row.get(1)? }),
+        )
+        .doing(DOING)?;
+    rows.collect::<Result<_, _>>().doing(DOING)
+}
+
+/// Rows that can't be read, with what can't be read of them.
+type UnreadableRows = Vec<(i64, Unreadable)>;
+
+/// Claims the selected entries; those that can't be read are left for quarantine.
+fn take(turn: &Turn<'_>, request: &ClaimRequest, seqs: &[i64]) -> Result<(Vec<Claimed>, UnreadableRows), StoreError> {
+    let claim = Claim {
+        token: request.token,
+        incarnation: request.incarnation,
+        claimed: turn.now,
+        deadline: turn.now.after(request.hold_for),
+        send_mark: false,
+        sole_suspect: request.kind == ClaimKind::Suspect,
+    };
+    let mut claimed = Vec::with_capacity(seqs.len());
+    let mut unreadable = Vec::new();
+    let mut members = Vec::with_capacity(seqs.len() * 8);
+    let mut reader = EntryReader::default();
+    let mut update = turn.tx.prepare_cached(include_str!("sql/claim_take.sql")).doing(DOING)?;
+    for seq in seqs {
+        match read(turn.tx, &mut reader, *seq)? {
+            Ok(mut found) => {
+                update.execute(params![seq, claim.token.as_bytes(), turn.now.as_micros()]).doing(DOING)?;
+                members.extend(seq.to_be_bytes());
+                stamp(&mut found.entry, claim);
+                claimed.push(found);
+            }
+            Err(problem) => unreadable.push((*seq, problem)),
+        }
+    }
+    if !claimed.is_empty() {
+        save_claim(turn.tx, request, &claim, claimed.len(), &members)?;
+    }
+    Ok((claimed, unreadable))
+}
+
+/// What the update of `claim_take.sql` does to the row.
+fn stamp(entry: &mut Entry, claim: Claim) {
+    entry.progress.counters.claims = entry.progress.counters.claims.saturating_add(1);
+    entry.first_claimed.get_or_insert(claim.claimed);
+    entry.version += 1;
+    entry.updated = claim.claimed;
+    entry.claim = Some(claim);
+}
+
+fn read(conn: &Connection, reader: &mut EntryReader, seq: i64) -> Result<Result<Claimed, Unreadable>, StoreError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/claim_read.sql")).doing(DOING)?;
+    let mut rows = statement.query([seq]).doing(DOING)?;
+    let Some(row) = rows.next().doing(DOING)? else { return Ok(Err(Unreadable::Entry)) };
+    let entry = match reader.read(row) {
+        Ok(entry) => entry,
+        // The envelope's id is the one column that is not the entry's own.
+        Err(crate::rows::Unreadable("envelope")) => return Ok(Err(Unreadable::Envelope)),
+        Err(_) => return Ok(Err(Unreadable::Entry)),
+    };
+    let envelope = payload::read_envelope(row, ENTRY_COLUMNS, entry.envelope, entry.key.tenant.clone());
+    Ok(envelope.map(|envelope| Claimed { entry, envelope: Arc::new(envelope) }))
+}
+
+fn save_claim(
+    tx: &Connection,
+    request: &ClaimRequest,
+    claim: &Claim,
+    open: usize,
+    members: &[u8],
+) -> Result<(), StoreError> {
+    tx.prepare_cached(include_str!("sql/claim_insert.sql"))
+        .and_then(|mut statement| {
+            statement.execute(params![
+                claim.token.as_bytes(),
+                request.tenant.as_str(),
+                request.destination.as_str(),
+                claim.incarnation.as_bytes(),
+                claim.claimed.as_micros(),
+                claim.deadline.as_micros(),
+                claim.sole_suspect,
+                open as i64,
+                members,
+            ])
+        })
+        .doing(DOING)?;
+    Ok(())
+}

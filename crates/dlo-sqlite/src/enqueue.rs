@@ -1,0 +1,350 @@
+//! Enqueue: save first (I-02). Answers first, rows afterwards, so that sequence numbers have no holes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use dlo_core::{
+    DestinationName, EnqueueKey, EntryId, EnvelopeId, NewEntry, TenantId, Timestamp,
+    limits::{MAX_ENQUEUE_BATCH, MAX_FAN_OUT},
+};
+use dlo_ports::{
+    StoreError, persisted,
+    store::{EnqueueAnswer, Refusal},
+};
+use rusqlite::{CachedStatement, OptionalExtension, params};
+
+use crate::{
+    error::{Doing, bounded},
+    payload, sequence,
+    totals::{self, Totals},
+    turn::Turn,
+};
+
+const DOING: &str = "enqueue";
+
+/// Saves items; one answer each, in order.
+pub(crate) fn enqueue(turn: &mut Turn<'_>, items: &[NewEntry]) -> Result<Vec<EnqueueAnswer>, StoreError> {
+    bounded("number of items of one enqueue", items.len(), 0, MAX_ENQUEUE_BATCH)?;
+    turn.caches.catalog.refresh(turn.tx)?;
+    let mut backlogs = Backlogs::default();
+    let mut plans = Vec::with_capacity(items.len());
+    let mut count = 0;
+    {
+        let mut admission = Admission::prepare(turn, &mut backlogs)?;
+        for item in items {
+            let plan = admission.judge(item)?;
+            if let Plan::Save { destinations, .. } = &plan {
+                count += destinations.len();
+            }
+            plans.push(plan);
+        }
+    }
+    let answers = save(turn, items, plans, count)?;
+    backlogs.save_totals(turn)?;
+    Ok(answers)
+}
+
+/// What is to be done about one item.
+enum Plan<'a> {
+    Answer(EnqueueAnswer),
+    Save { destinations: Cow<'a, [DestinationName]>, due: Timestamp },
+}
+
+/// Live entries of the destinations that a batch touches.
+#[derive(Default)]
+struct Backlogs(BTreeMap<TenantId, BTreeMap<DestinationName, Backlog>>);
+
+struct Backlog {
+    live: u64,
+    limit: u64,
+    added: i64,
+}
+
+impl Backlogs {
+    fn save_totals(self, turn: &Turn<'_>) -> Result<(), StoreError> {
+        for (tenant, destinations) in self.0 {
+            for (destination, backlog) in destinations {
+                let mut totals = Totals::default();
+                totals.add(totals::LIVE, backlog.added);
+                totals.add(totals::ENQUEUED, backlog.added);
+                totals.save(turn.tx, tenant.as_str(), destination.as_str())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Judges items in the order that the port states, and takes their enqueue keys.
+struct Admission<'t, 'a> {
+    turn: &'t mut Turn<'a>,
+    backlogs: &'t mut Backlogs,
+    take_key: CachedStatement<'t>,
+}
+
+impl<'t, 'a> Admission<'t, 'a> {
+    fn prepare(turn: &'t mut Turn<'a>, backlogs: &'t mut Backlogs) -> Result<Self, StoreError> {
+        let take_key = turn.tx.prepare_cached(include_str!("sql/enqueue_key_take.sql")).doing(DOING)?;
+        Ok(Self { turn, backlogs, take_key })
+    }
+
+    fn judge<'i>(&mut self, item: &'i NewEntry) -> Result<Plan<'i>, StoreError> {
+        if let Err(error) = item.envelope.validate() {
+            return Ok(refused(error.into()));
+        }
+        if item.destinations.len() > MAX_FAN_OUT {
+            return Ok(fan_out(item.destinations.len()));
+        }
+        let derived;
+        let key = match &item.enqueue_key {
+            Some(key) => key,
+            None => {
+                derived = item.envelope.default_enqueue_key();
+                &derived
+            }
+        };
+        if let Some(answer) = self.seen_before(item, key)? {
+            return Ok(Plan::Answer(answer));
+        }
+        let plan = self.admit(item)?;
+        if !matches!(plan, Plan::Save { .. }) {
+            // Nothing of a refused item stays.
+            self.turn
+                .tx
+                .prepare_cached("DELETE FROM dlo_enqueue_key WHERE tenant = ?1 AND producer = ?2 AND key = ?3")
+                .and_then(|mut statement| {
+                    statement.execute([item.envelope.tenant.as_str(), item.producer.as_str(), key.as_str()])
+                })
+                .doing(DOING)?;
+        }
+        Ok(plan)
+    }
+
+    /// Takes the enqueue key, or says what was saved under it before.
+    fn seen_before(&mut self, item: &NewEntry, key: &EnqueueKey) -> Result<Option<EnqueueAnswer>, StoreError> {
+        let envelope = &item.envelope;
+        let hash = envelope.content_hash();
+        let taken = self
+            .take_key
+            .execute(params![
+                envelope.tenant.as_str(),
+                item.producer.as_str(),
+                key.as_str(),
+                envelope.id.as_bytes(),
+                hash,
+                self.turn.now.as_micros()
+            ])
+            .doing(DOING)?;
+        if taken == 1 {
+            return Ok(None);
+        }
+        let (first, first_hash): ([u8; 16], [u8; 32]) = self
+            .turn
+            .tx
+            .prepare_cached(
+                "SELECT envelope, content_hash FROM dlo_enqueue_key WHERE tenant = ?1 AND producer = ?2 AND key = ?3",
+            )
+            .and_then(|mut statement| {
+                statement.query_row([envelope.tenant.as_str(), item.producer.as_str(), key.as_str()], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+            })
+            .doing(DOING)?;
+        let envelope = EnvelopeId::from_bytes(first);
+        Ok(Some(if first_hash == hash {
+            EnqueueAnswer::Existing { envelope }
+        } else {
+            EnqueueAnswer::Conflict { envelope }
+        }))
+    }
+
+    fn admit<'i>(&mut self, item: &'i NewEntry) -> Result<Plan<'i>, StoreError> {
+        let tenant = &item.envelope.tenant;
+        let destinations = if item.destinations.is_empty() {
+            let takers = self.turn.caches.catalog.takers(self.turn.tx, tenant, &item.envelope.event_type)?;
+            if takers.is_empty() {
+                return Ok(refused(Refusal::NoRoute { tenant: tenant.clone() }));
+            }
+            if takers.len() > MAX_FAN_OUT {
+                return Ok(fan_out(takers.len()));
+            }
+            Cow::Owned(takers)
+        } else {
+            named(&item.destinations)
+        };
+        for name in destinations.iter() {
+            if !self.load(tenant, name)? {
+                let (tenant, destination) = (tenant.clone(), name.clone());
+                return Ok(refused(Refusal::UnknownDestination { tenant, destination }));
+            }
+        }
+        let due = item.not_before.map_or(self.turn.now, |not_before| not_before.max(self.turn.now));
+        if let Some(deliver_by) = item.deliver_by.filter(|deliver_by| *deliver_by <= due) {
+            return Ok(refused(Refusal::DeadlinePassed { deliver_by, earliest: due }));
+        }
+        if let Some(answer) = self.imported_before(item, &destinations)? {
+            return Ok(Plan::Answer(answer));
+        }
+        let of_tenant = self.backlogs.0.get_mut(tenant).expect("loaded above");
+        for name in destinations.iter() {
+            let backlog = &of_tenant[name];
+            let (seen, limit) = (backlog.live, backlog.limit);
+            if seen >= limit {
+                return Ok(refused(Refusal::BacklogFull { destination: name.clone(), seen, limit }));
+            }
+        }
+        for name in destinations.iter() {
+            let backlog = of_tenant.get_mut(name).expect("loaded above");
+            backlog.live += 1;
+            backlog.added += 1;
+        }
+        Ok(Plan::Save { destinations, due })
+    }
+
+    /// Makes sure that the backlog of a destination is known; false if there is no such destination.
+    fn load(&mut self, tenant: &TenantId, name: &DestinationName) -> Result<bool, StoreError> {
+        if self.backlogs.0.get(tenant).is_some_and(|of_tenant| of_tenant.contains_key(name)) {
+            return Ok(true);
+        }
+        let Some(destination) = self.turn.caches.catalog.find(self.turn.tx, tenant, name)? else { return Ok(false) };
+        let limit = destination.spec.policy.backlog_limit;
+        let live = totals::live(self.turn.tx, tenant.as_str(), name.as_str())?;
+        let of_tenant = self.backlogs.0.entry(tenant.clone()).or_default();
+        of_tenant.insert(name.clone(), Backlog { live, limit, added: 0 });
+        Ok(true)
+    }
+
+    /// What was imported from the same place, and still lives, is not imported again.
+    fn imported_before(
+        &self,
+        item: &NewEntry,
+        destinations: &[DestinationName],
+    ) -> Result<Option<EnqueueAnswer>, StoreError> {
+        let Some(origin) = &item.origin else { return Ok(None) };
+        for name in destinations {
+            let envelope: Option<[u8; 16]> = self
+                .turn
+                .tx
+                .prepare_cached(include_str!("sql/entry_by_origin.sql"))
+                .and_then(|mut statement| {
+                    statement
+                        .query_row([item.envelope.tenant.as_str(), origin.as_str(), name.as_str()], |row| row.get(0))
+                        .optional()
+                })
+                .doing(DOING)?;
+            if let Some(envelope) = envelope {
+                return Ok(Some(EnqueueAnswer::Existing { envelope: EnvelopeId::from_bytes(envelope) }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn refused<'a>(refusal: Refusal) -> Plan<'a> {
+    Plan::Answer(EnqueueAnswer::Refused(refusal))
+}
+
+fn fan_out<'a>(seen: usize) -> Plan<'a> {
+    refused(Refusal::FanOut { seen, limit: MAX_FAN_OUT })
+}
+
+/// Named destinations, each once, in the order given.
+fn named(destinations: &[DestinationName]) -> Cow<'_, [DestinationName]> {
+    if destinations.len() == 1 {
+        return Cow::Borrowed(destinations);
+    }
+    let mut seen = BTreeSet::new();
+    Cow::Owned(destinations.iter().filter(|name| seen.insert(*name)).cloned().collect())
+}
+
+/// Writes the rows of what is to be saved.
+fn save(
+    turn: &Turn<'_>,
+    items: &[NewEntry],
+    plans: Vec<Plan<'_>>,
+    count: usize,
+) -> Result<Vec<EnqueueAnswer>, StoreError> {
+    let mut seq = if count == 0 { 0 } else { sequence::take(turn.tx, count)? };
+    let mut insert_envelope = turn.tx.prepare_cached(include_str!("sql/envelope_insert.sql")).doing(DOING)?;
+    let mut insert_entry = turn.tx.prepare_cached(include_str!("sql/entry_insert.sql")).doing(DOING)?;
+    let mut answers = Vec::with_capacity(items.len());
+    for (item, plan) in items.iter().zip(plans) {
+        let (destinations, due) = match plan {
+            Plan::Answer(answer) => {
+                answers.push(answer);
+                continue;
+            }
+            Plan::Save { destinations, due } => (destinations, due),
+        };
+        let envelope_ref = seq;
+        save_envelope(&mut insert_envelope, item, envelope_ref, destinations.len())?;
+        let mut entries = Vec::with_capacity(destinations.len());
+        for destination in destinations.iter() {
+            let entry = EntryId::new(turn.now, turn.random10());
+            save_entry(&mut insert_entry, turn.now, item, due, (seq, envelope_ref, entry), destination)?;
+            entries.push((entry, destination.clone()));
+            seq += 1;
+        }
+        answers.push(EnqueueAnswer::Created { envelope: item.envelope.id, entries });
+    }
+    Ok(answers)
+}
+
+fn save_envelope(insert: &mut CachedStatement<'_>, item: &NewEntry, id: i64, refs: usize) -> Result<(), StoreError> {
+    let envelope = &item.envelope;
+    let payload = payload::store(&envelope.payload);
+    insert
+        .execute(params![
+            id,
+            envelope.tenant.as_str(),
+            envelope.id.as_bytes(),
+            refs as i64,
+            envelope.event_type,
+            envelope.source_event_id,
+            envelope.correlation_id,
+            envelope.audit_residue_id,
+            envelope.content_type,
+            persisted::ENVELOPE_META_SCHEMA,
+            persisted::encode_envelope_meta(envelope),
+            payload.form,
+            payload.size,
+            payload.sha256,
+            payload.key_id,
+            payload.bytes,
+        ])
+        .doing(DOING)?;
+    Ok(())
+}
+
+fn save_entry(
+    insert: &mut CachedStatement<'_>,
+    now: Timestamp,
+    item: &NewEntry,
+    due: Timestamp,
+    (seq, envelope_ref, entry): (i64, i64, EntryId),
+    destination: &DestinationName,
+) -> Result<(), StoreError> {
+    let own_key;
+    let operation_key = match &item.operation_key {
+        Some(key) => key,
+        None => {
+            own_key = entry.operation_key();
+            &own_key
+        }
+    };
+    insert
+        .execute(params![
+            seq,
+            item.envelope.tenant.as_str(),
+            entry.as_bytes(),
+            destination.as_str(),
+            envelope_ref,
+            operation_key.as_str(),
+            now.as_micros(),
+            item.not_before.map(Timestamp::as_micros),
+            item.deliver_by.map(Timestamp::as_micros),
+            due.as_micros(),
+            item.origin.as_ref().map(dlo_core::text::Code::as_str),
+        ])
+        .doing(DOING)?;
+    Ok(())
+}

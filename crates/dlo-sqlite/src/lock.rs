@@ -1,0 +1,63 @@
+//! The engine lock: one engine per file. An advisory lock of the operating system, so that it goes with its process.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use dlo_ports::{StoreError, StoreErrorKind};
+
+/// What is appended to the name of the database file.
+pub(crate) const SUFFIX: &str = "-dlo-engine.lock";
+
+/// The held lock. Dropping it lets go.
+#[derive(Debug)]
+pub(crate) struct EngineLock {
+    _file: File,
+}
+
+impl EngineLock {
+    /// Takes the lock of a database file, or says which process holds it.
+    pub(crate) fn take(database: &Path) -> Result<Self, StoreError> {
+        let path = path_of(database);
+        let unusable = |error: std::io::Error| {
+            StoreError::new(
+                StoreErrorKind::Unavailable,
+                format!("can't use the engine lock `{}`: {error}; check who may write to its folder", path.display()),
+            )
+            .with_source(error)
+        };
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held(&mut file, &path)),
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
+        // The pid is for people; the lock is the operating system's.
+        file.set_len(0).map_err(unusable)?;
+        file.seek(SeekFrom::Start(0)).map_err(unusable)?;
+        writeln!(file, "{}", std::process::id()).map_err(unusable)?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn path_of(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(SUFFIX);
+    PathBuf::from(name)
+}
+
+fn held(file: &mut File, path: &Path) -> StoreError {
+    let mut text = String::new();
+    let pid = match file.read_to_string(&mut text) {
+        Ok(_) if !text.trim().is_empty() => format!("process {}", text.trim()),
+        _ => "another process".to_owned(),
+    };
+    StoreError::new(
+        StoreErrorKind::Fenced,
+        format!(
+            "{pid} runs an engine on this file (lock `{}`): one engine per file; stop that one first",
+            path.display()
+        ),
+    )
+}

@@ -1,0 +1,21 @@
+//! Readers: a small pool of threads with a read-only connection each. One verb reads one snapshot.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+
+/// Threads of the pool.
+pub(crate) const READERS: usize = 2;
+
+/// A reading verb that waits for its turn.
+pub(crate) type Reading = Box<dyn FnOnce(&Connection) + Send>;
+
+/// Runs reading verbs until the store is dropped.
+pub(crate) fn run(conn: Connection, queue: Arc<Mutex<Receiver<Reading>>>) {
+    loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(reading) = next else { return };
+        reading(&conn);
+    }
+}

@@ -1,0 +1,59 @@
+//! Idle turns: the write-ahead log goes into the file, and free pages go back to the file system.
+
+use core::time::Duration;
+use std::time::Instant;
+
+use rusqlite::Connection;
+
+/// How long nothing must have been written before the file is tidied.
+const QUIET: Duration = Duration::from_secs(1);
+/// Pages that one turn gives back: a short transaction.
+const VACUUM_PAGES: i64 = 256;
+/// Free pages below this stay: they are used again soon.
+const FREE_PAGES_KEPT: i64 = 1_024;
+
+/// What is still to be tidied.
+#[derive(Default)]
+pub(crate) struct Tidy {
+    /// When the last write was, while there is something to tidy.
+    wrote: Option<Instant>,
+}
+
+impl Tidy {
+    /// Something was committed.
+    pub(crate) fn wrote(&mut self) {
+        self.wrote = Some(Instant::now());
+    }
+
+    /// How long until there is something to do; `None` when there is nothing.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        self.wrote.map(|at| QUIET.saturating_sub(at.elapsed()).max(Duration::from_millis(1)))
+    }
+
+    /// One turn, if it is time.
+    pub(crate) fn turn(&mut self, conn: &Connection) {
+        if self.wrote.is_none_or(|at| at.elapsed() < QUIET) {
+            return;
+        }
+        // Trouble is not reported from here: tidying is tried again after the next write, and verbs report theirs.
+        if !give_back(conn).unwrap_or(false) {
+            self.wrote = None;
+            let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+    }
+}
+
+/// Gives some free pages back; true if there are more. In a file without incremental vacuum there are none.
+fn give_back(conn: &Connection) -> Result<bool, rusqlite::Error> {
+    let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    const INCREMENTAL: i64 = 2;
+    if pragma("auto_vacuum")? != INCREMENTAL {
+        return Ok(false);
+    }
+    let (free, all) = (pragma("freelist_count")?, pragma("page_count")?);
+    if free <= FREE_PAGES_KEPT || free * 4 <= all {
+        return Ok(false);
+    }
+    conn.execute_batch(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
+    Ok(true)
+}

@@ -1,0 +1,66 @@
+//! The way of an entry through the store.
+
+use std::time::Duration;
+
+use dlo_core::{EntryState, TransitionResult};
+use dlo_ports::{Clock, store::*};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn an_entry_is_saved_claimed_and_delivered() {
+    let bench = Bench::new();
+    let worker = bench.start(1).await;
+    let ids = bench.enqueue(3).await;
+
+    let due = bench.store.due_destinations(Scope::default(), None, 10).await.unwrap();
+    assert_eq!(due.destinations.len(), 1);
+    assert_eq!(due.destinations[0].next_due, bench.clock.now());
+
+    let page = bench.claim(worker, 1, 2).await;
+    assert!(page.more);
+    let claimed: Vec<_> = page.claimed.iter().map(|claimed| claimed.entry.key.entry).collect();
+    assert_eq!(claimed, ids[..2]);
+    assert_eq!(*page.claimed[0].envelope, envelope(0));
+    assert_eq!(page.claimed[0].entry.state(bench.clock.now()), EntryState::Claimed);
+
+    let settlements: Vec<_> = page.claimed.iter().map(delivered).collect();
+    assert_eq!(bench.settle(settlements.clone()).await, [TransitionResult::Applied; 2]);
+    // The same settle again is the same answer, and changes nothing (I-04).
+    assert_eq!(bench.settle(settlements).await, [TransitionResult::Applied; 2]);
+
+    assert_eq!((bench.count("dlo_entry"), bench.count("dlo_history")), (1, 2));
+    assert_eq!((bench.count("dlo_envelope"), bench.count("dlo_claim")), (1, 0));
+    assert_eq!((bench.total("live"), bench.total("delivered"), bench.total("enqueued")), (1, 2, 3));
+}
+
+#[tokio::test]
+async fn a_wait_frees_the_entry_until_it_is_due() {
+    let bench = Bench::new();
+    let worker = bench.start(1).await;
+    bench.enqueue(1).await;
+    let page = bench.claim(worker, 1, 10).await;
+    let due = bench.clock.now().after(Duration::from_secs(60));
+    assert_eq!(bench.settle(vec![waits(&page.claimed[0], due)]).await, [TransitionResult::Applied]);
+    assert!(bench.claim(worker, 2, 10).await.claimed.is_empty());
+    bench.clock.advance(Duration::from_secs(60));
+    let again = bench.claim(worker, 3, 10).await;
+    assert_eq!(again.claimed.len(), 1);
+    assert_eq!(again.claimed[0].entry.version, 4);
+    // The token that settled before is known; another one is stale.
+    assert_eq!(bench.settle(vec![waits(&page.claimed[0], due)]).await, [TransitionResult::Applied]);
+    assert_eq!(bench.store.release(vec![claim_ref(&page.claimed[0])]).await.unwrap(), [TransitionResult::StaleClaim]);
+}
+
+#[tokio::test]
+async fn a_stopped_workers_claims_are_lost_at_once() {
+    let bench = Bench::new();
+    let worker = bench.start(1).await;
+    bench.enqueue(2).await;
+    let page = bench.claim(worker, 1, 10).await;
+    assert!(bench.store.lost_claims(10).await.unwrap().is_empty());
+    bench.store.stop_worker(worker).await.unwrap();
+    let lost = bench.store.lost_claims(10).await.unwrap();
+    let expected: Vec<_> = page.claimed.iter().map(|claimed| claimed.entry.clone()).collect();
+    assert_eq!(lost, expected);
+}

@@ -1,0 +1,6 @@
+//! Integration tests of the SQLite store.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, missing_docs, unreachable_pub)]
+
+mod conformance;
+mod flow;
+mod support;
