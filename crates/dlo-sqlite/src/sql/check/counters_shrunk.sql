@@ -8,7 +8,7 @@ WITH later (tenant, entry, generation, claims, failed, crashed, deferred, interr
 )
 SELECT dead.tenant, dead.entry, dead.generation, later.generation
 FROM dlo_dead_letter AS dead
-JOIN later ON later.tenant = dead.tenant AND later.entry = dead.entry AND later.generation > dead.generation
+CROSS JOIN later ON later.tenant = dead.tenant AND later.entry = dead.entry AND later.generation > dead.generation
 WHERE later.claims < dead.claims OR later.failed < dead.failed OR later.crashed < dead.crashed
    OR later.deferred < dead.deferred OR later.interrupted < dead.interrupted
-LIMIT ?1;
+LIMIT ?1

@@ -6,4 +6,4 @@ UNION ALL
 SELECT dead.tenant, dead.entry, dead.generation, 'dead_lettered'
 FROM dlo_dead_letter AS dead
 WHERE NOT EXISTS (SELECT 1 FROM dlo_envelope AS v WHERE v.id = dead.envelope_ref AND v.tenant = dead.tenant)
-LIMIT ?1;
+LIMIT ?1

@@ -7,4 +7,4 @@ WITH used (id, uses) AS (
 SELECT v.tenant, v.envelope, v.refs, coalesce(used.uses, 0)
 FROM dlo_envelope AS v LEFT JOIN used ON used.id = v.id
 WHERE v.refs <> coalesce(used.uses, 0)
-LIMIT ?1;
+LIMIT ?1

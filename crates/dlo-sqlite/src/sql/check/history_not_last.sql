@@ -2,6 +2,6 @@
 -- (tenant, entry, generation, state, later generation)
 SELECT past.tenant, past.entry, past.generation, past.state, dead.generation
 FROM dlo_dead_letter AS dead
-JOIN dlo_history AS past
+CROSS JOIN dlo_history AS past
   ON past.tenant = dead.tenant AND past.entry = dead.entry AND past.generation < dead.generation
-LIMIT ?1;
+LIMIT ?1

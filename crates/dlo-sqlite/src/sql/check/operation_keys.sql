@@ -8,6 +8,6 @@ WITH later (tenant, entry, generation, operation_key) AS (
 )
 SELECT dead.tenant, dead.entry, dead.generation, later.generation
 FROM dlo_dead_letter AS dead
-JOIN later ON later.tenant = dead.tenant AND later.entry = dead.entry AND later.generation > dead.generation
+CROSS JOIN later ON later.tenant = dead.tenant AND later.entry = dead.entry AND later.generation > dead.generation
 WHERE later.operation_key <> dead.operation_key
-LIMIT ?1;
+LIMIT ?1

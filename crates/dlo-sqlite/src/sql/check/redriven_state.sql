@@ -5,4 +5,4 @@ WHERE (dead.state = 'redriven') <> EXISTS (
     SELECT 1 FROM dlo_redrive_item AS item
     WHERE item.tenant = dead.tenant AND item.dead_letter = dead.id AND item.result = 'redriven'
 )
-LIMIT ?1;
+LIMIT ?1

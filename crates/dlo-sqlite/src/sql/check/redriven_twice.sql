@@ -4,4 +4,4 @@ FROM dlo_redrive_item
 WHERE result = 'redriven'
 GROUP BY tenant, dead_letter
 HAVING count(*) > 1
-LIMIT ?1;
+LIMIT ?1

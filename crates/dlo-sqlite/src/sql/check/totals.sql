@@ -24,4 +24,4 @@ SELECT tenant, destination, name, class, reason, sum(stored) AS stored, sum(coun
 FROM both
 GROUP BY tenant, destination, name, class, reason
 HAVING sum(stored) <> sum(counted)
-LIMIT ?1;
+LIMIT ?1

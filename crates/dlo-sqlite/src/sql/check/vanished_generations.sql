@@ -8,4 +8,4 @@ WHERE dead.state = 'redriven'
                   WHERE h.tenant = dead.tenant AND h.entry = dead.entry AND h.generation > dead.generation)
   AND NOT EXISTS (SELECT 1 FROM dlo_dead_letter AS d
                   WHERE d.tenant = dead.tenant AND d.entry = dead.entry AND d.generation > dead.generation)
-LIMIT ?1;
+LIMIT ?1

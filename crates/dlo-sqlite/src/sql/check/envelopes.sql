@@ -1,0 +1,1 @@
+SELECT id, tenant, envelope, meta_schema, meta FROM dlo_envelope ORDER BY id
