@@ -1,1 +1,82 @@
-fn main() {}
+//! `dlo`, the command line of Dead Letter Office.
+//!
+//! One file for each verb in [`commands`]; only [`output`] writes to stdout and stderr; [`failure`] says why something
+//! was not done and [`exit`] with which code the process ends.
+
+mod args;
+mod commands;
+mod context;
+mod demo;
+mod exit;
+mod failure;
+mod lines;
+mod logs;
+mod output;
+mod wire;
+
+use core::time::Duration;
+use std::process::ExitCode;
+
+use clap::Parser;
+use dlo::config::Overrides;
+
+use args::{Cli, Command, LogFormat};
+use context::Context;
+use exit::Exit;
+use failure::{Failure, Result};
+use output::Out;
+
+/// How long tasks that are still running may take to end before the process does.
+const SHUTDOWN: Duration = Duration::from_millis(200);
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let as_json = cli.global.log_format == Some(LogFormat::Json);
+    let verbose = cli.global.verbose > 0;
+    let exit = match run(cli) {
+        Ok(exit) => exit,
+        Err(failure) => output::report(&failure, as_json, verbose),
+    };
+    exit.into()
+}
+
+fn run(cli: Cli) -> Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::io("starting the runtime", &error))?;
+    let exit = runtime.block_on(dispatch(cli));
+    runtime.shutdown_timeout(SHUTDOWN);
+    exit
+}
+
+async fn dispatch(cli: Cli) -> Result<Exit> {
+    let Cli { global, command } = cli;
+    let out = Out::new(global.output);
+    let load = |long_running: bool, overrides: Overrides, out: Out| -> Result<Context> {
+        let context = Context::load(&global, overrides, out)?;
+        logs::start(&context.config, long_running)?;
+        Ok(context)
+    };
+    let short = |out: Out| load(false, Overrides::default(), out);
+    match command {
+        Command::Demo(args) => commands::demo::run(args, out).await,
+        Command::Init(args) => commands::init::run(args, &global, out).await,
+        Command::Enqueue(args) => commands::enqueue::run(args, short(out)?).await,
+        Command::Run(args) => {
+            let context = load(true, args.overrides(), out)?;
+            commands::run::run(args, context).await
+        }
+        Command::Entries(command) => commands::entries::run(command, short(out)?).await,
+        Command::Destinations(command) => commands::destinations::run(command, short(out)?).await,
+        Command::Workers(args) => commands::workers::run(args, short(out)?).await,
+        Command::DeadLetters(command) => commands::dead_letters::run(command, short(out)?).await,
+        Command::Redrive(args) => commands::redrive::run(args, short(out)?).await,
+        Command::Stats(args) => commands::stats::run(args, short(out)?).await,
+        Command::Doctor(args) => commands::doctor::run(args, short(out)?).await,
+        Command::Audit(command) => commands::audit::run(command, short(out)?).await,
+        Command::Explain(args) => commands::explain::run(args, out),
+        Command::Config(command) => commands::config::run(command, short(out)?),
+        Command::Completions(args) => commands::completions::run(args, out),
+    }
+}

@@ -1,0 +1,122 @@
+//! `dlo run`: the engine, until it is stopped or there is nothing left to do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use dlo::Outbox;
+use dlo::config::Overrides;
+use dlo_core::{DestinationName, EngineOptions};
+use dlo_engine::{Ended, Engine, Until};
+
+use super::drift;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::output::{note, warn};
+
+mod metrics;
+mod signals;
+
+/// Flags of `dlo run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// End when nothing is left to do; what waits for a hold or for a person does not count
+    #[arg(long)]
+    until_empty: bool,
+    /// Only these destinations; may be repeated. `--tenant` narrows to a tenant
+    #[arg(long, value_name = "NAME")]
+    destination: Vec<DestinationName>,
+    /// One worker with a lease without end instead of claims with leases
+    #[arg(long)]
+    plain: bool,
+    /// Write OpenMetrics text to this file, again and again
+    #[arg(long, value_name = "FILE")]
+    metrics_file: Option<PathBuf>,
+    /// Serve OpenMetrics text on this address, for example 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_listen: Option<SocketAddr>,
+}
+
+impl Args {
+    /// What the flags put over the configuration.
+    pub(crate) fn overrides(&self) -> Overrides {
+        let mut overrides = Overrides::default();
+        if self.plain {
+            overrides = overrides.set("engine.mode", "--plain", "plain");
+        }
+        if let Some(file) = &self.metrics_file {
+            overrides = overrides.set("metrics.file", "--metrics-file", file.to_string_lossy());
+        }
+        if let Some(listen) = &self.metrics_listen {
+            overrides = overrides.set("metrics.listen", "--metrics-listen", listen.to_string());
+        }
+        overrides
+    }
+}
+
+/// Runs the engine. A first SIGINT or SIGTERM ends it in good order, a second one at once.
+pub(crate) async fn run(args: Args, context: Context) -> Result<Exit> {
+    let signals = signals::listen()?;
+    let outbox = context.open().await?;
+    for sentence in drift::between(&context.config, &outbox).await? {
+        warn(&sentence);
+    }
+    let options = narrowed(&args, &context);
+    check_leases(&options, &outbox).await?;
+    let engine = Engine::new(outbox.store(), outbox.env(), options)
+        .map_err(|error| Failure::new(Exit::Usage, "engine.options_invalid", error.to_string()))?;
+    let metrics = metrics::start(&context.config.metrics, &outbox, engine.handle()).await?;
+
+    let until = if args.until_empty { Until::Empty } else { Until::Stopped };
+    let first = signals.clone();
+    let work = engine.run_until(until, async move { first.reached(1).await });
+    let ended = tokio::select! {
+        biased;
+        () = signals.reached(2) => return Ok(Exit::Interrupted),
+        ended = work => ended,
+    };
+    metrics.finish().await;
+    let ended = ended.map_err(|error| Failure::new(Exit::Store, error.code(), error.to_string()).caused_by(&error))?;
+    tell_end(ended, &outbox).await?;
+    Ok(Exit::Ok)
+}
+
+fn narrowed(args: &Args, context: &Context) -> EngineOptions {
+    let mut options = context.config.engine.clone();
+    if let Some(tenant) = context.listed_tenant() {
+        options.tenants = vec![tenant];
+    }
+    if !args.destination.is_empty() {
+        options.destinations.clone_from(&args.destination);
+    }
+    options
+}
+
+/// A page that takes longer than the lease would be taken away while it is being worked on.
+async fn check_leases(options: &EngineOptions, outbox: &Outbox) -> Result {
+    for view in super::destinations::all(outbox, None).await? {
+        let spec = &view.destination.spec;
+        options.validate_against(&spec.policy).map_err(|error| {
+            Failure::new(Exit::Usage, "engine.options_invalid", format!("destination `{}`: {error}", spec.name))
+        })?;
+    }
+    Ok(())
+}
+
+async fn tell_end(ended: Ended, outbox: &Outbox) -> Result {
+    let why = match ended {
+        Ended::Done => "nothing left to do",
+        Ended::Stopped => "stopped",
+    };
+    let stats = outbox.reader().stats().await?;
+    let total =
+        |figure: fn(&dlo_ports::store::DestinationStats) -> u64| stats.destinations.iter().map(figure).sum::<u64>();
+    note(format!(
+        "{why}; in the store: {} delivered, {} ready, {} waiting, {} open dead letters",
+        total(|of| of.delivered_total),
+        total(|of| of.depth.ready),
+        total(|of| of.depth.waiting),
+        total(|of| of.depth.dead_letters_open),
+    ));
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! `run`: until empty, signals, one engine a file, metrics.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command};
+
+use crate::endpoint::Endpoint;
+use crate::place::{Place, QUICK_POLICY, Ran, column, destination, event, events};
+
+fn with_endpoint(endpoint: &Endpoint, duplicates: &str) -> Place {
+    Place::with(&format!(
+        "{QUICK_POLICY}{}",
+        destination("hook", "webhook", duplicates, "*", &endpoint.settings("hook"))
+    ))
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
+}
+
+fn ended(child: Child) -> Ran {
+    child.wait_with_output().expect("the binary ends").into()
+}
+
+#[test]
+fn until_empty_delivers_everything_and_ends() {
+    let endpoint = Endpoint::start();
+    let place = with_endpoint(&endpoint, "deduplicated(1h)");
+    place.dlo_reading(&events(30, "t"), &["enqueue", "-"]).ends(0);
+    place.dlo(&["run", "--until-empty"]).ends(0).says("30 delivered");
+    let rows = place.json(&["entries", "list", "--state", "delivered"]);
+    assert_eq!(rows.as_array().unwrap().len(), 30);
+    assert_eq!(endpoint.requests().len(), 30);
+    let key = &endpoint.requests()[0].headers["idempotency-key"];
+    assert_eq!(key, &endpoint.requests()[0].headers["webhook-id"]);
+    place.dlo(&["doctor"]).ends(0);
+}
+
+#[test]
+fn plain_mode_drains_too() {
+    let place = Place::with_noop();
+    place.dlo_reading(&events(150, "t"), &["enqueue", "-"]).ends(0);
+    place.dlo(&["run", "--until-empty", "--plain"]).ends(0).says("150 delivered");
+}
+
+#[test]
+fn scopes_narrow_the_engine() {
+    let place = Place::with(&format!(
+        "{}{}",
+        destination("a", "noop", "tolerated", "t.*", ""),
+        destination("b", "noop", "tolerated", "t.*", "")
+    ));
+    place.dlo_reading(&events(3, "t.x"), &["enqueue", "-"]).ends(0);
+    place.dlo(&["run", "--until-empty", "--destination", "a"]).ends(0);
+    let left = place.json(&["entries", "list", "--state", "ready"]);
+    assert_eq!(column(&left, "destination"), ["b", "b", "b"]);
+}
+
+#[test]
+fn a_signal_in_the_middle_loses_nothing() {
+    let endpoint = Endpoint::start();
+    let place = with_endpoint(&endpoint, "tolerated");
+    place.dlo_reading(&events(40, "t"), &["enqueue", "-"]).ends(0);
+    endpoint.close_gate();
+    let child = place.spawn(&["run"]);
+    endpoint.wait_for(3);
+    signal(&child, "INT");
+    endpoint.open_gate();
+    ended(child).ends(0).says("stopping").says("stopped");
+
+    let rows = place.json(&["entries", "list", "--all"]);
+    assert_eq!(rows.as_array().unwrap().len(), 40, "every entry is accounted for");
+    assert!(!column(&rows, "state").contains(&"claimed"), "a stop in good order leaves no claim");
+    for row in rows.as_array().unwrap() {
+        let shown = place.json(&["entries", "show", row["entry"].as_str().unwrap()]);
+        assert_eq!(shown["live"]["failed_in_generation"].as_u64().unwrap_or(0), 0, "a shutdown charges nothing");
+    }
+    place.dlo(&["run", "--until-empty"]).ends(0).says("40 delivered");
+    place.dlo(&["doctor"]).ends(0);
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_loses_nothing() {
+    let endpoint = Endpoint::start();
+    let place = with_endpoint(&endpoint, "tolerated");
+    place.dlo_reading(&events(5, "t"), &["enqueue", "-"]).ends(0);
+    endpoint.close_gate();
+    let mut child = place.spawn(&["run"]);
+    endpoint.wait_for(1);
+    signal(&child, "TERM");
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    lines.find(|line| line.as_ref().unwrap().contains("stopping")).unwrap().unwrap();
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    endpoint.open_gate();
+    place.dlo(&["run", "--until-empty"]).ends(0).says("5 delivered");
+}
+
+#[test]
+fn a_second_engine_is_refused_with_the_pid_of_the_first() {
+    let endpoint = Endpoint::start();
+    let place = with_endpoint(&endpoint, "tolerated");
+    place.dlo_reading(&event("a", "t", "1"), &["enqueue", "-"]).ends(0);
+    endpoint.close_gate();
+    let first = place.spawn(&["run"]);
+    endpoint.wait_for(1);
+    place.dlo(&["run"]).ends(5).says("error[store.fenced]").says(&first.id().to_string());
+    let workers = place.json(&["workers"]);
+    assert_eq!(workers[0]["pid"].as_u64(), Some(u64::from(first.id())));
+    place.dlo_reading(&event("b", "t", "1"), &["enqueue", "-"]).ends(0);
+    signal(&first, "TERM");
+    endpoint.open_gate();
+    ended(first).ends(0);
+}
+
+#[test]
+fn metrics_are_written_to_a_file() {
+    let place = Place::with_noop();
+    place.dlo_reading(&events(7, "t"), &["enqueue", "-"]).ends(0);
+    place.dlo(&["run", "--until-empty", "--metrics-file", "dlo.prom"]).ends(0);
+    let text = place.read("dlo.prom");
+    assert!(text.contains("dlo_delivered_total{tenant=\"default\",destination=\"sink\"} 7"), "{text}");
+    assert!(text.ends_with("# EOF\n"));
+    place.dlo(&["run", "--until-empty", "--metrics-file", "no/such/folder/x"]).ends(6).says("error[cli.io]");
+}
+
+#[test]
+fn metrics_are_served_on_a_port() {
+    let place = Place::with_noop();
+    let mut child = place.spawn(&["run", "--metrics-listen", "127.0.0.1:0"]);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.find(|line| line.as_ref().unwrap().contains("metrics on http://")).unwrap().unwrap();
+    let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = get("/metrics");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("application/openmetrics-text"), "{answer}");
+    assert!(answer.contains("dlo_entries_ready{tenant=\"default\",destination=\"sink\"} 0"), "{answer}");
+    assert!(get("/").starts_with("HTTP/1.1 404"));
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,57 @@
+//! `init`, `config`, and what the store's file says when it is not there.
+
+use crate::place::{Place, column, destination};
+
+#[test]
+fn init_writes_a_valid_file_and_a_database_once() {
+    let place = Place::empty();
+    place.dlo(&["init"]).ends(0).says("wrote");
+    assert!(place.path("dlo.db").is_file());
+    place.dlo(&["config", "check"]).ends(0);
+    place.dlo(&["doctor"]).ends(0).shows("none");
+    let before = place.read("dlo.toml");
+    place.dlo(&["init"]).ends(4).says("error[cli.exists]");
+    assert_eq!(place.read("dlo.toml"), before);
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made_by_accident() {
+    let place = Place::empty();
+    place.dlo(&["entries", "list"]).ends(5).says("error[store.").says("hint:");
+    assert!(!place.path("dlo.db").exists());
+}
+
+#[test]
+fn unknown_keys_are_errors_with_line_and_column() {
+    let place = Place::empty();
+    place.write("dlo.toml", "[engine]\nworker = \"w\"\nlaese = \"5m\"\n");
+    place.dlo(&["config", "check"]).ends(2).says("error[config.invalid]").says("dlo.toml:3:1").says("laese");
+}
+
+#[test]
+fn config_show_names_the_origin_of_every_value() {
+    let place = Place::empty();
+    place.write("dlo.toml", "[engine]\nworker = \"w\"\n");
+    let mut command = place.command(&["--output", "json", "--tenant", "acme", "config", "show"]);
+    let shown: serde_json::Value =
+        serde_json::from_slice(&command.env("DLO_LOG_LEVEL", "error").output().unwrap().stdout).unwrap();
+    let origin = |key: &str| {
+        let row = shown.as_array().unwrap().iter().find(|row| row["key"] == key).unwrap();
+        row["origin"].as_str().unwrap().to_owned()
+    };
+    assert!(origin("engine.worker").ends_with("dlo.toml:2"), "{}", origin("engine.worker"));
+    assert_eq!(origin("engine.lease"), "default");
+    assert!(origin("log.level").contains("DLO_LOG_LEVEL"));
+    assert!(origin("tenant").contains("--tenant"));
+}
+
+#[test]
+fn apply_says_what_changed_and_doctor_says_what_was_not_applied() {
+    let place = Place::with_noop();
+    let applied = place.json(&["destinations", "apply"]);
+    assert_eq!(column(&applied, "change"), ["unchanged"]);
+    place.write("dlo.toml", &destination("sink", "noop", "harmful", "*", ""));
+    place.dlo(&["doctor"]).ends(0).shows("`dlo destinations apply` saves it");
+    let applied = place.json(&["destinations", "apply"]);
+    assert_eq!((column(&applied, "change"), applied[0]["version"].as_u64()), (vec!["updated"], Some(2)));
+}
