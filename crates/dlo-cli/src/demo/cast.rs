@@ -16,7 +16,7 @@ pub(crate) struct Member {
     pub(crate) view: EntryView,
 }
 
-/// All of them, in the order of the input, and why dead letters were opened.
+/// All of them, by event id, and why dead letters were opened.
 pub(crate) struct Cast {
     members: Vec<Member>,
     codes: BTreeMap<DeadLetterId, Reason>,
@@ -33,15 +33,14 @@ impl Cast {
             let event = view.envelope.as_ref().and_then(|envelope| envelope.source_event_id.clone());
             members.push(Member { event: event.unwrap_or_else(|| row.key.entry.to_string()), view });
         }
-        // Ids of entries sort by time, so this is the order in which they were saved, redrives included.
-        members.sort_by_key(|member| member.view.summary.key.entry);
+        members.sort_by(|one, other| one.event.cmp(&other.event));
         let letters =
             reader.dead_letters(DeadLetterFilter::default(), PageRequest { after: None, limit: MAX_PAGE }).await?;
         let codes = letters.rows.into_iter().map(|letter| (letter.id, letter.code)).collect();
         Ok(Self { members, codes })
     }
 
-    /// In the order of the input.
+    /// By event id.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }

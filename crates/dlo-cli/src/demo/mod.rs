@@ -78,7 +78,7 @@ pub(crate) async fn run(parent: &Path, out: &mut Out) -> Result<Exit> {
     let seen = stage.receiver.seen();
     let checks =
         verify::all(&Evidence { stage: &stage, tally, cast: &cast, seen: &seen, redrives: &redrives, took }).await?;
-    let report = Report::new(&cast, &seen, checks, &stage.folder);
+    let report = Report::new(&cast, &seen, checks, &stage);
     show(&report, &stage, out)?;
     match report.failed() {
         0 => Ok(Exit::Ok),

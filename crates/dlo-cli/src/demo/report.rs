@@ -1,13 +1,12 @@
 //! What became of every entry and why, and which promises held.
 
-use std::path::Path;
-
-use dlo_core::EntryState;
+use dlo_core::{DestinationSpec, EntryState};
 use serde::Serialize;
 
 use super::because;
 use super::cast::{Cast, Member};
 use super::receiver::Seen;
+use super::stage::Stage;
 use crate::output::{Row, Sheet};
 use crate::wire::or_dash;
 
@@ -17,6 +16,7 @@ pub(crate) struct EntryLine {
     event: String,
     entry: String,
     destination: String,
+    duplicates: String,
     receiver: Vec<String>,
     state: &'static str,
     generation: u32,
@@ -25,13 +25,17 @@ pub(crate) struct EntryLine {
 }
 
 impl EntryLine {
-    fn new(member: &Member, seen: &[Seen]) -> Self {
+    fn new(member: &Member, cast: &Cast, seen: &[Seen], destinations: &[DestinationSpec]) -> Self {
         let summary = &member.view.summary;
         let destination = summary.destination.as_str();
         Self {
             event: member.event.clone(),
             entry: summary.key.entry.to_string(),
             destination: destination.to_owned(),
+            duplicates: destinations
+                .iter()
+                .find(|spec| spec.name == summary.destination)
+                .map_or_else(String::new, |spec| spec.duplicates.name().to_owned()),
             receiver: seen
                 .iter()
                 .filter(|seen| seen.path == destination && seen.event == member.event)
@@ -40,7 +44,7 @@ impl EntryLine {
             state: summary.state.as_str(),
             generation: summary.key.generation,
             failed_attempts: failed(member),
-            why: why(member),
+            why: why(member, cast),
         }
     }
 }
@@ -51,7 +55,7 @@ pub(crate) fn failed(member: &Member) -> u32 {
     ended.or_else(|| member.view.live.as_ref().map(|live| live.progress.counters.failed)).unwrap_or(0)
 }
 
-fn why(member: &Member) -> String {
+fn why(member: &Member, cast: &Cast) -> String {
     let view = &member.view;
     let failure = view.last_failure.as_ref();
     let failure = failure.map(|failure| format!("{} ({})", failure.reason, because(failure.class)));
@@ -61,17 +65,24 @@ fn why(member: &Member) -> String {
         }
         (EntryState::Delivered, Some(failure)) => format!("accepted after {failure}"),
         (EntryState::Delivered, None) => "accepted at once".to_owned(),
+        (EntryState::DeadLettered, failure) => {
+            let code = view.ended.last().and_then(|ended| ended.dead_letter).and_then(|id| cast.code(id));
+            let failure = failure.filter(|failure| !failure.starts_with(code.unwrap_or("?")));
+            [code.map(str::to_owned), failure].into_iter().flatten().collect::<Vec<_>>().join(" after ")
+        }
         (_, failure) => or_dash(failure),
     }
 }
 
 impl Row for EntryLine {
-    const COLUMNS: &'static [&'static str] = &["EVENT", "DESTINATION", "RECEIVER DID", "BECAME", "FAILED", "WHY"];
+    const COLUMNS: &'static [&'static str] =
+        &["EVENT", "DESTINATION", "DUPLICATES", "RECEIVER DID", "BECAME", "FAILED", "WHY"];
 
     fn cells(&self) -> Vec<String> {
         vec![
             self.event.clone(),
             self.destination.clone(),
+            self.duplicates.clone(),
             or_dash(Some(self.receiver.join(", "))),
             self.state.to_owned(),
             self.failed_attempts.to_string(),
@@ -116,9 +127,10 @@ pub(crate) struct Report {
 
 impl Report {
     /// Of a run that has ended.
-    pub(crate) fn new(cast: &Cast, seen: &[Seen], checks: Vec<Check>, folder: &Path) -> Self {
-        let entries = cast.members().iter().map(|member| EntryLine::new(member, seen)).collect();
-        Self { folder: folder.display().to_string(), entries, checks }
+    pub(crate) fn new(cast: &Cast, seen: &[Seen], checks: Vec<Check>, stage: &Stage) -> Self {
+        let line = |member| EntryLine::new(member, cast, seen, &stage.config.destinations);
+        let entries = cast.members().iter().map(line).collect();
+        Self { folder: stage.folder.display().to_string(), entries, checks }
     }
 
     /// What became of every entry.

@@ -93,7 +93,7 @@ impl<'a> Watch<'a> {
         let why = why.unwrap_or_default();
         match row.state {
             EntryState::Delivered if row.attempts > 0 => {
-                self.say(self.event(row), &format!("delivered at last, after {} failures", row.attempts));
+                self.say(self.event(row), &format!("delivered at try {}", row.attempts));
             }
             EntryState::Delivered => self.say(self.event(row), "delivered"),
             EntryState::DeadLettered => self.say(self.event(row), &format!("into quarantine: {why}")),
