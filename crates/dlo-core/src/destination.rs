@@ -108,6 +108,25 @@ pub struct DestinationSpec {
     pub region: Option<String>,
 }
 
+impl DestinationSpec {
+    /// A destination of tenant `default` with the default policy, no settings, no pace and no rules; set the other
+    /// fields by name.
+    pub fn new(name: DestinationName, emitter: impl Into<String>, duplicates: Duplicates) -> Self {
+        Self {
+            tenant: TenantId::default_tenant(),
+            name,
+            emitter: emitter.into(),
+            settings: "{}".to_owned(),
+            duplicates,
+            policy: DeliveryPolicy::default(),
+            pace: None,
+            event_types: Vec::new(),
+            owner: None,
+            region: None,
+        }
+    }
+}
+
 /// A stored destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {

@@ -52,6 +52,11 @@ impl core::fmt::Debug for Payload {
 }
 
 impl Payload {
+    /// JSON text, carried as it stands. Not checked here: structured mode refuses what is not one JSON value.
+    pub fn json(text: impl Into<Bytes>) -> Self {
+        Self::Bytes { bytes: text.into(), form: PayloadForm::Json }
+    }
+
     /// Number of bytes carried, or described.
     pub fn size(&self) -> u64 {
         match self {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dlo_core::{DeliveryPolicy, EngineOptions, OptionError, TenantId, WorkerId};
 use dlo_ports::env::EmitterError;
+use dlo_sqlite::Attach;
 use toml::de::DeTable;
 
 use super::destination::{self, Defaults, Placed};
@@ -136,8 +137,9 @@ fn read_store(reader: &mut Reader<'_>, table: Option<&DeTable<'_>>) -> StoreConf
     let (path, origin) = section.value_from("path", PathBuf::from(DEFAULT_STORE));
     let path = resolve(&section, path, &origin);
     section.reshow("path", &path);
+    let attach = section.value("attach", Attach::Own);
     section.finish();
-    StoreConfig { kind, path }
+    StoreConfig { kind, path, attach }
 }
 
 /// Paths of the file, and defaults beside it, count from its folder; those of flags and variables from the working

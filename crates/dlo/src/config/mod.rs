@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use dlo_core::{DestinationSpec, EngineOptions, TenantId};
+use dlo_sqlite::Attach;
 
 pub use load::{DEFAULT_FILE, DEFAULT_STORE, DEFAULT_WORKER, MAX_FILE_BYTES};
 pub use origin::{Origin, Shown};
@@ -28,6 +29,8 @@ pub struct StoreConfig {
     pub kind: StoreKind,
     /// The file, absolute or from the working directory. A relative path in the file counts from the file's folder.
     pub path: PathBuf,
+    /// Whose file it is.
+    pub attach: Attach,
 }
 
 /// Kinds of store.

@@ -10,6 +10,7 @@ use dlo_core::{
     policy::{Alternative, DrainMode, Jitter},
     text::ErrorText,
 };
+use dlo_sqlite::Attach;
 use toml::de::DeValue;
 
 use super::{LogFormat, StoreKind};
@@ -189,6 +190,11 @@ macro_rules! choices {
 
 choices! {
     StoreKind { "sqlite" => StoreKind::Sqlite }
+    Attach {
+        "own" => Attach::Own,
+        "application" => Attach::Application,
+        "application_set_wal" => Attach::ApplicationSetWal
+    }
     LogFormat { "text" => LogFormat::Text, "json" => LogFormat::Json }
     DrainMode { "claim" => DrainMode::Claim, "plain" => DrainMode::Plain }
     Jitter { "equal" => Jitter::Equal, "none" => Jitter::None }

@@ -1,5 +1,13 @@
 //! Tests of the facade.
-#![allow(clippy::unwrap_used, clippy::format_collect, clippy::duration_suboptimal_units, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::format_collect,
+    clippy::items_after_statements,
+    clippy::duration_suboptimal_units,
+    missing_docs
+)]
 
 mod cloudevents;
 mod config;
+mod examples;
+mod outbox;
