@@ -75,7 +75,7 @@ pub(crate) struct Shared {
     /// Database time of the next planned look for work, in microseconds.
     pub(crate) next_look: AtomicI64,
     pub(crate) directory: Directory,
-    pub(crate) trouble: Trouble,
+    pub(crate) trouble: Arc<Trouble>,
     /// The only suspect in flight of this process.
     pub(crate) suspect: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
@@ -117,7 +117,7 @@ impl Shared {
             watch_lanes: AtomicBool::new(false),
             next_look: AtomicI64::new(i64::MAX),
             directory: Directory::default(),
-            trouble: Trouble::default(),
+            trouble: Arc::default(),
             suspect: Arc::new(Semaphore::new(1)),
             metrics: Arc::default(),
             fatal: Mutex::default(),

@@ -1,8 +1,8 @@
 //! Trouble of the store: what passes, what ends the run, and one log line for each change of state.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use dlo_ports::{StoreError, StoreErrorKind};
 
@@ -30,6 +30,17 @@ pub(crate) struct Trouble {
     failing: AtomicBool,
     state: Mutex<Option<StoreErrorKind>>,
     scout: AtomicBool,
+    stuck: AtomicUsize,
+}
+
+/// An outcome in hand that the store would not save; while there is one, nothing is claimed by any lane.
+#[derive(Debug)]
+pub(crate) struct Stuck(Arc<Trouble>);
+
+impl Drop for Stuck {
+    fn drop(&mut self) {
+        self.0.stuck.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Trouble {
@@ -46,7 +57,7 @@ impl Trouble {
 
     /// Takes note of a write that worked.
     pub(crate) fn worked(&self) {
-        if !self.failing.load(Ordering::Acquire) {
+        if !self.is_failing() || self.stuck.load(Ordering::Acquire) > 0 {
             return;
         }
         self.failing.store(false, Ordering::Release);
@@ -67,7 +78,14 @@ impl Trouble {
 
     /// While the store fails, claiming stops but for one claim at a time that finds out whether it works again.
     pub(crate) fn may_claim(&self) -> bool {
-        !self.is_failing() || !self.scout.swap(true, Ordering::AcqRel)
+        let free = self.stuck.load(Ordering::Acquire) == 0;
+        free && (!self.is_failing() || !self.scout.swap(true, Ordering::AcqRel))
+    }
+
+    /// An outcome could not be saved; the token lives until it is.
+    pub(crate) fn stick(self: &Arc<Self>) -> Stuck {
+        self.stuck.fetch_add(1, Ordering::AcqRel);
+        Stuck(Arc::clone(self))
     }
 
     /// A claim has been answered; the next one may scout.
@@ -115,13 +133,18 @@ mod tests {
 
     #[test]
     fn one_scout_at_a_time_while_the_store_fails() {
-        let trouble = Trouble::default();
+        let trouble = Arc::new(Trouble::default());
         assert!(trouble.may_claim() && trouble.may_claim());
         assert_eq!(trouble.failed("claim", &StoreError::new(StoreErrorKind::DiskFull, "full")), Remedy::Retry);
         assert!(trouble.may_claim());
         assert!(!trouble.may_claim());
         trouble.claim_answered();
         assert!(trouble.may_claim());
+        let stuck = trouble.stick();
+        trouble.claim_answered();
+        trouble.worked();
+        assert!(trouble.is_failing() && !trouble.may_claim(), "an outcome waits to be saved");
+        drop(stuck);
         trouble.worked();
         assert!(trouble.may_claim() && trouble.may_claim());
         assert_eq!(trouble.failed("claim", &StoreError::new(StoreErrorKind::Fenced, "ended")), Remedy::End);

@@ -89,7 +89,10 @@ impl Lane {
 
     fn next_errand(&mut self) -> Option<(Errand, usize, Option<OwnedSemaphorePermit>)> {
         match self.admission() {
-            Admission::Held(_) => None,
+            Admission::Held(_) => {
+                self.permit = None;
+                None
+            }
             Admission::Probe if self.probe.is_some() => None,
             Admission::Probe => {
                 self.wants_claim = false;
@@ -100,14 +103,24 @@ impl Lane {
         }
     }
 
-    /// One suspect, if none is in flight in this process.
+    /// One suspect, once no other is in flight in this process; until then the lane waits for its turn.
     fn suspect_errand(&mut self) -> Option<(Errand, usize, Option<OwnedSemaphorePermit>)> {
-        if !self.wants_suspect {
+        if !self.wants_suspect || self.suspect.is_some() || self.seeking.is_some() {
             return None;
         }
+        let turns = Arc::clone(&self.shared.suspect);
+        let Some(permit) = self.permit.take().or_else(|| Arc::clone(&turns).try_acquire_owned().ok()) else {
+            self.seeking = Some(Box::pin(async move { turns.acquire_owned().await.ok() }));
+            return None;
+        };
         self.wants_suspect = false;
-        let permit = Arc::clone(&self.shared.suspect).try_acquire_owned().ok()?;
         Some((Errand::Suspect, 1, Some(permit)))
+    }
+
+    pub(super) fn permit_given(&mut self, permit: Option<OwnedSemaphorePermit>) {
+        self.seeking = None;
+        self.wants_suspect = permit.is_some();
+        self.permit = permit;
     }
 
     fn page_errand(&mut self) -> Option<(Errand, usize, Option<OwnedSemaphorePermit>)> {
@@ -222,7 +235,7 @@ impl Lane {
             Errand::Normal => {
                 self.more = page.more || got == limit;
                 self.wants_claim |= self.more;
-                self.wants_suspect |= got == 0 && page.paced_until.is_none();
+                self.wants_suspect |= got == 0 && page.paced_until.is_none() && self.suspect.is_none();
             }
             Errand::Probe => self.probe = self.queue.back().filter(|_| got > 0).map(|work| work.entry().key.entry),
             Errand::Suspect => {

@@ -26,7 +26,7 @@ use crate::{
     clock::StoreClock,
     directory::Loaded,
     shared::{LaneKey, Phase, Shared, Slot, locked},
-    trouble::Backoff,
+    trouble::{Backoff, Stuck},
 };
 use call::Call;
 
@@ -67,6 +67,8 @@ pub(crate) struct Lane {
     /// Health as the store last told; the look for work told only `admission`.
     health: Option<Health>,
     admission: Admission,
+    /// Health as it will be once the outcomes in hand are saved, if that differs.
+    foreseen: Option<Health>,
     clock: StoreClock,
 
     /// Claimed, not started.
@@ -80,6 +82,8 @@ pub(crate) struct Lane {
     /// With an outcome, not given to the store.
     finished: Vec<settle::Finished>,
     settling: Option<settle::Settling>,
+    /// A settle failed and has not worked since.
+    stuck: Option<Stuck>,
     /// What health has not learnt yet because its change lost to another.
     unlearnt: Vec<Observation>,
     unreleased: Vec<ClaimRef>,
@@ -95,6 +99,9 @@ pub(crate) struct Lane {
     claims: u64,
     probe: Option<EntryId>,
     suspect: Option<(EntryId, OwnedSemaphorePermit)>,
+    /// Waits for its turn to try a suspect.
+    seeking: Option<BoxFuture<'static, Option<OwnedSemaphorePermit>>>,
+    permit: Option<OwnedSemaphorePermit>,
     warned_page: bool,
 
     /// Wait after a store error.
@@ -107,11 +114,12 @@ pub(crate) struct Lane {
 /// What a lane waits for.
 enum Event {
     Phase,
-    Settled(settle::Answer),
+    Settled(Box<settle::Answer>),
     Marked(emit::Answer),
     Released(release::Answer),
     Claimed(claim::Answer),
     Call(call::Done),
+    Permit(Option<OwnedSemaphorePermit>),
     Nudge,
     Rested,
     Unpaused,
@@ -146,6 +154,7 @@ impl Lane {
             loaded,
             health: None,
             admission,
+            foreseen: None,
             clock: StoreClock::default(),
             queue: VecDeque::new(),
             marking: None,
@@ -154,6 +163,7 @@ impl Lane {
             flying: 0,
             finished: Vec::new(),
             settling: None,
+            stuck: None,
             unlearnt: Vec::new(),
             unreleased: Vec::new(),
             releasing: None,
@@ -164,6 +174,8 @@ impl Lane {
             claims: 0,
             probe: None,
             suspect: None,
+            seeking: None,
+            permit: None,
             warned_page: false,
             resting: None,
             backoff: Backoff::default(),
@@ -187,11 +199,12 @@ impl Lane {
             }
             match self.next_event().await {
                 Event::Phase => self.phase_changed(),
-                Event::Settled(answer) => self.settled(answer),
+                Event::Settled(answer) => self.settled(*answer),
                 Event::Marked(answer) => self.marks_set(answer),
                 Event::Released(answer) => self.released(answer),
                 Event::Claimed(answer) => self.claim_answered(answer),
                 Event::Call(done) => self.call_ended(done),
+                Event::Permit(permit) => self.permit_given(permit),
                 Event::Nudge => self.nudged(),
                 Event::Rested => self.resting = None,
                 Event::Unpaused => self.unpaused(),
@@ -203,11 +216,12 @@ impl Lane {
         tokio::select! {
             biased;
             _ = self.phase.changed() => Event::Phase,
-            answer = maybe(self.settling.as_mut()) => Event::Settled(answer),
+            answer = maybe(self.settling.as_mut()) => Event::Settled(Box::new(answer)),
             answer = maybe(self.marking.as_mut()) => Event::Marked(answer),
             answer = maybe(self.releasing.as_mut()) => Event::Released(answer),
             answer = maybe(self.claiming.as_mut()) => Event::Claimed(answer),
             Some(done) = self.calls.next() => Event::Call(done),
+            permit = maybe(self.seeking.as_mut()) => Event::Permit(permit),
             () = self.slot.nudge.notified() => Event::Nudge,
             () = maybe(self.resting.as_mut()) => Event::Rested,
             () = maybe(self.pausing.as_mut()) => Event::Unpaused,
@@ -228,7 +242,13 @@ impl Lane {
     }
 
     fn admission(&self) -> Admission {
-        self.health.as_ref().map_or(self.admission, |health| health.admission(self.now()))
+        let now = self.now();
+        let known = self.health.as_ref().map_or(self.admission, |health| health.admission(now));
+        // A hold that the outcomes in hand will open counts at once: nothing more is sent into it meanwhile.
+        match (known, &self.foreseen) {
+            (Admission::Open(_), Some(foreseen)) if foreseen.is_held() => foreseen.admission(now),
+            _ => known,
+        }
     }
 
     /// Emissions that may be in flight at once.
@@ -281,8 +301,8 @@ impl Lane {
     /// Nothing in hand, nothing under way, nothing to claim now.
     fn is_dry(&self) -> bool {
         let wants = self.phase() == Phase::Running
-            && (self.pausing.is_some()
-                || ((self.wants_claim || self.wants_suspect) && !matches!(self.admission(), Admission::Held(_))));
+            && !matches!(self.admission(), Admission::Held(_))
+            && (self.wants_claim || self.wants_suspect || self.pausing.is_some() || self.seeking.is_some());
         self.in_hand() == 0
             && self.settling.is_none()
             && self.unlearnt.is_empty()

@@ -78,12 +78,38 @@ impl Lane {
     pub(super) fn finish(&mut self, outcomes: Vec<(Work, Outcome)>, started: Timestamp, finished: Timestamp) {
         let known = self.clock.at(finished);
         let started = self.clock.at(started);
+        let before = self.finished.len();
         self.finished.reserve(outcomes.len());
         for (work, outcome) in outcomes {
             // A delivery takes no chance: no jitter, no dead-letter id.
             let random = if matches!(outcome, Outcome::Delivered { .. }) { [0; 18] } else { self.random() };
             self.finished.push(Finished { work, event: Event::Emitted(outcome), started, known, random });
         }
+        self.foresee(before);
+    }
+
+    /// Works out what the outcomes from that index on will do to the destination's health, so that a hold stops further
+    /// emissions before it is saved. Deliveries of a healthy destination do nothing, and are not looked at.
+    fn foresee(&mut self, from: usize) {
+        let delivered = |finished: &Finished| matches!(finished.event, Event::Emitted(Outcome::Delivered { .. }));
+        let quiet = self.foreseen.is_none() && self.health.as_ref().is_none_or(|h| h.consecutive == 0);
+        if quiet && self.finished[from..].iter().all(delivered) {
+            return;
+        }
+        let Some(health) = self.foreseen.as_ref().or(self.health.as_ref()) else { return };
+        let learning: Vec<Observation> =
+            self.finished[from..].iter().map(|finished| self.decide(finished).observation).collect();
+        let policy = &self.loaded.destination.spec.policy;
+        if let Some(foreseen) = observe(health, policy, &learning, self.waiting(0), self.now()) {
+            self.foreseen = Some(foreseen);
+            self.put_down_if_held();
+        }
+    }
+
+    /// Live entries of the destination, as far as the breaker may ask for several distinct ones.
+    fn waiting(&self, settling: usize) -> u64 {
+        let behind = if self.more { u64::from(self.loaded.destination.spec.policy.breaker.entries) } else { 0 };
+        (settling + self.in_hand()) as u64 + behind
     }
 
     fn random(&self) -> [u8; 18] {
@@ -147,9 +173,7 @@ impl Lane {
     fn health_change(&self, learning: &[Observation], batch: usize) -> Option<HealthChange> {
         let health = self.health.as_ref()?;
         let policy = &self.loaded.destination.spec.policy;
-        // Enough to know whether the breaker may ask for several distinct entries.
-        let waiting = (batch + self.in_hand()) as u64 + if self.more { u64::from(policy.breaker.entries) } else { 0 };
-        let changed = observe(health, policy, learning, waiting, self.now())?;
+        let changed = observe(health, policy, learning, self.waiting(batch), self.now())?;
         Some(HealthChange { expected: health.version, health: changed })
     }
 
@@ -158,6 +182,7 @@ impl Lane {
         let Answer { batch, mut learning, left_over, notes, saved } = answer;
         match saved {
             Ok(answer) => {
+                self.stuck = None;
                 self.store_worked();
                 self.transitions_saved(&batch, notes, &answer.results);
                 if !answer.health_applied {
@@ -168,7 +193,9 @@ impl Lane {
                 if probed && answer.health.hold.is_some() {
                     events::probe_failed(&self.slot.key, &answer.health);
                 }
+                self.foreseen = None;
                 self.health_told(answer.health);
+                self.foresee(0);
             }
             Err(error) => {
                 let remedy = self.shared.store_failed("settle", error);
@@ -176,6 +203,7 @@ impl Lane {
                     events::outcomes_given_up(self.key(), batch.len());
                     return;
                 }
+                self.stuck.get_or_insert_with(|| self.shared.trouble.stick());
                 // The outcome is known: only the save is repeated, with the same content.
                 learning.truncate(left_over);
                 self.unlearnt = learning;
@@ -229,6 +257,10 @@ impl Lane {
             hold::tell_change(&self.shared, &self.slot.key, known, &health);
         }
         self.health = Some(health);
+        self.put_down_if_held();
+    }
+
+    fn put_down_if_held(&mut self) {
         if matches!(self.admission(), Admission::Held(_)) {
             self.put_down_all_but_probe();
         }

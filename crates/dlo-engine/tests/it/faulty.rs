@@ -36,7 +36,7 @@ pub struct Faulty {
     inner: Arc<dyn Store>,
     world: Arc<World>,
     faults: Mutex<BTreeMap<&'static str, VecDeque<Fault>>>,
-    latency: Mutex<Duration>,
+    latency: Mutex<BTreeMap<&'static str, Duration>>,
     pub calls: Mutex<Vec<(&'static str, usize)>>,
 }
 
@@ -50,9 +50,9 @@ impl Faulty {
         self.faults.lock().unwrap().entry(verb).or_default().extend(faults);
     }
 
-    /// Writing verbs of workers take this long.
-    pub fn latency(&self, latency: Duration) {
-        *self.latency.lock().unwrap() = latency;
+    /// A verb takes this long.
+    pub fn latency(&self, verb: &'static str, latency: Duration) {
+        self.latency.lock().unwrap().insert(verb, latency);
     }
 
     /// How often a verb was called, and with how many items in all.
@@ -70,7 +70,7 @@ impl Faulty {
     ) -> StoreResult<'a, T> {
         self.calls.lock().unwrap().push((verb, items));
         let fault = self.faults.lock().unwrap().get_mut(verb).and_then(VecDeque::pop_front).unwrap_or(Fault::Pass);
-        let latency = *self.latency.lock().unwrap();
+        let latency = self.latency.lock().unwrap().get(verb).copied().unwrap_or_default();
         Box::pin(async move {
             if !latency.is_zero() {
                 self.world.sleep(latency).await;

@@ -5,4 +5,8 @@ mod faulty;
 mod support;
 mod world;
 
+mod crash;
 mod delivery;
+mod holds;
+mod running;
+mod traps;

@@ -16,7 +16,7 @@ use dlo_ports::{
     Emission, Store,
     emitter::emit_each,
     store::{
-        DeadLetterFilter, DestinationStats, EnqueueAnswer, EnqueueStore, EntryFilter, EntrySummary, EntryView,
+        DeadLetterFilter, DestinationStats, EnqueueAnswer, EnqueueStore, EntryFilter, EntrySummary, EntryView, HoldAct,
         OfficeStore, PageRequest, ReadStore,
     },
 };
@@ -26,8 +26,8 @@ use crate::faulty::Faulty;
 use crate::world::{DatabaseClock, World, WorldEnv};
 
 pub const SECOND: Duration = Duration::from_secs(1);
-pub const MINUTE: Duration = Duration::from_secs(60);
-pub const HOUR: Duration = Duration::from_secs(3_600);
+pub const MINUTE: Duration = Duration::from_mins(1);
+pub const HOUR: Duration = Duration::from_hours(1);
 
 /// A world with a model store.
 pub struct Office {
@@ -94,6 +94,47 @@ pub fn tenant() -> TenantId {
     TenantId::default_tenant()
 }
 
+pub fn spec(name: &str, emitter: &str) -> DestinationSpec {
+    DestinationSpec {
+        tenant: tenant(),
+        name: name.parse().unwrap(),
+        emitter: emitter.to_owned(),
+        settings: "{}".to_owned(),
+        duplicates: Duplicates::Tolerated,
+        policy: dlo_core::DeliveryPolicy::default(),
+        pace: None,
+        event_types: Vec::new(),
+        owner: None,
+        region: None,
+    }
+}
+
+/// Emissions in flight at once, now and at most.
+#[derive(Clone, Default)]
+pub struct Flights(Arc<Mutex<(usize, usize)>>);
+
+impl Flights {
+    pub fn most(&self) -> usize {
+        self.0.lock().unwrap().1
+    }
+
+    pub fn start(&self) -> Flight {
+        let mut flights = self.0.lock().unwrap();
+        flights.0 += 1;
+        flights.1 = flights.1.max(flights.0);
+        Flight(self.clone())
+    }
+}
+
+/// One of them, until it is dropped.
+pub struct Flight(Flights);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.0.0.lock().unwrap().0 -= 1;
+    }
+}
+
 impl Office {
     pub fn new() -> Self {
         let world = World::new();
@@ -105,24 +146,9 @@ impl Office {
         Self { world, model, store: Arc::new(store), options }
     }
 
-    pub fn spec(&self, name: &str, emitter: &str, duplicates: Duplicates) -> DestinationSpec {
-        DestinationSpec {
-            tenant: tenant(),
-            name: name.parse().unwrap(),
-            emitter: emitter.to_owned(),
-            settings: "{}".to_owned(),
-            duplicates,
-            policy: dlo_core::DeliveryPolicy::default(),
-            pace: None,
-            event_types: Vec::new(),
-            owner: None,
-            region: None,
-        }
-    }
-
     /// A destination with changed defaults.
     pub fn destination(&self, name: &str, emitter: &str, change: impl FnOnce(&mut DestinationSpec)) {
-        let mut spec = self.spec(name, emitter, Duplicates::Tolerated);
+        let mut spec = spec(name, emitter);
         change(&mut spec);
         spec.policy.validate().unwrap();
         let audit = self.audit("destination.apply", name);
@@ -160,6 +186,38 @@ impl Office {
     /// An emitter that always answers the same at once.
     pub fn answering(&self, kind: &str, outcome: Outcome) -> Log {
         self.scripted(kind, move |_| core::future::ready(outcome.clone()))
+    }
+
+    /// An emitter that never answers.
+    pub fn hanging(&self, kind: &str) -> Log {
+        self.scripted(kind, |_| core::future::pending())
+    }
+
+    /// An emitter that needs some time.
+    pub fn slow(&self, kind: &str, span: Duration, outcome: Outcome) -> (Log, Flights) {
+        let (world, flights) = (Arc::clone(&self.world), Flights::default());
+        let counted = flights.clone();
+        let log = self.scripted(kind, move |_| {
+            let (sleep, flight, outcome) = (world.sleep(span), counted.start(), outcome.clone());
+            async move {
+                sleep.await;
+                drop(flight);
+                outcome
+            }
+        });
+        (log, flights)
+    }
+
+    /// Lets virtual time pass without an engine.
+    pub fn wait(&self, span: Duration) {
+        self.world.run(self.world.sleep(span));
+    }
+
+    pub fn act(&self, destination: &str, act: HoldAct) {
+        let audit = self.audit("destination.act", destination);
+        self.world
+            .run(self.model.act_on_destinations(tenant(), vec![destination.parse().unwrap()], act, audit))
+            .unwrap();
     }
 
     pub fn enqueue(&self, destination: &str, count: usize) -> Vec<EntryId> {

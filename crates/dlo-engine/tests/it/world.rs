@@ -102,14 +102,21 @@ impl World {
         self.emitters.lock().unwrap().insert(kind.to_owned(), emitter);
     }
 
-    pub fn forget_emitter(&self, kind: &str) {
-        self.emitters.lock().unwrap().remove(kind);
-    }
-
     pub fn sleep(self: &Arc<Self>, span: Duration) -> BoxFuture<'static, ()> {
         let at = self.now.load(Ordering::Relaxed).saturating_add(i64::try_from(span.as_micros()).unwrap_or(i64::MAX));
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         Box::pin(Sleep { at, id, world: Arc::clone(self) })
+    }
+
+    /// Lets time pass until the next sleeper is due, and wakes all that are due then.
+    fn wake_next(&self) {
+        let mut sleepers = self.sleepers.lock().unwrap();
+        let (at, _) = *sleepers.by_time.first_key_value().expect("nothing can run and nobody sleeps: the test hangs").0;
+        self.now.fetch_max(at, Ordering::Relaxed);
+        let later = sleepers.by_time.split_off(&(at + 1, 0));
+        let due = core::mem::replace(&mut sleepers.by_time, later);
+        drop(sleepers);
+        due.into_values().for_each(Waker::wake);
     }
 
     /// Runs a future, and what it spawns, until it ends. What was spawned and has not ended by then is dropped, as it
@@ -133,10 +140,7 @@ impl World {
                     flag.0.store(true, Ordering::Relaxed);
                 }
             }
-            let next = self.sleepers.lock().unwrap().by_time.pop_first();
-            let ((at, _), waker) = next.expect("nothing can run and nobody sleeps: the test hangs");
-            self.now.fetch_max(at, Ordering::Relaxed);
-            waker.wake();
+            self.wake_next();
         }
     }
 }
