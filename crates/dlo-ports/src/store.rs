@@ -30,7 +30,9 @@
 //!   [`dlo_core::limits::MAX_ATTEMPTS_KEPT`].
 //! - **Live** means: the latest generation has not ended. Manual review is live, and is left out of every selection.
 //! - **Lists** go newest first by sequence; `after` means `seq < after`; `next` is the sequence of the last row, and is
-//!   there exactly when there are further rows.
+//!   there exactly when there are further rows. A filter that takes few rows of many does not make a store read on and
+//!   on: after a bounded number of rows (at least 10,000) the page may end early, even without a row, and `next` is the
+//!   sequence of the last row that was looked at. So a caller goes on until there is no `next`.
 
 use core::time::Duration;
 use std::sync::Arc;

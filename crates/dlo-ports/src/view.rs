@@ -107,7 +107,11 @@ pub struct EntryView {
     pub summary: EntrySummary,
     /// Operation key.
     pub operation_key: OperationKey,
-    /// Its envelope; `None` when the body is gone by retention or can't be read.
+    /// Its envelope; `None` when the body is gone by retention or can't be read. Of a delivered or cancelled entry a
+    /// store need keep only the id, event type, source event id, correlation id and payload summary.
+    ///
+    /// Once delivered or cancelled, and without a dead letter in the lineage, a store may keep less of it: id, type, source
+    /// event id, correlation id and payload summary.
     pub envelope: Option<EnvelopeView>,
     /// The live row, if the latest generation lives.
     pub live: Option<Entry>,
@@ -115,7 +119,8 @@ pub struct EntryView {
     pub ended: Vec<Ended>,
     /// Attempts over the lineage, oldest first.
     pub attempts: Vec<Attempt>,
-    /// Latest failure in full.
+    /// Latest failure of the latest generation in full. Of a delivered or cancelled entry a store need not keep it here
+    /// (nor in the summary): its attempts tell.
     pub last_failure: Option<LastFailure>,
 }
 

@@ -230,7 +230,7 @@ impl World {
             destination: name(destination),
             incarnation: self.incarnation,
             token: Token::from_bytes(self.bytes16()),
-            hold_for: Duration::from_secs(3_600),
+            hold_for: Duration::from_hours(1),
             limit: 100,
             kind: ClaimKind::Normal,
         };

@@ -165,7 +165,7 @@ fn out_of_review_into_quarantine() {
 fn a_redriven_row_is_the_next_generation_of_what_ended() {
     let mut world = World::new();
     let item = world.item(MAIN);
-    let deadline = world.now.after(core::time::Duration::from_secs(86_400));
+    let deadline = world.now.after(core::time::Duration::from_hours(24));
     let entry = world.save_item(NewEntry { deliver_by: Some(deadline), ..item });
     let claimed = world.claim(MAIN).remove(0);
     world.settle(&claimed, refused());

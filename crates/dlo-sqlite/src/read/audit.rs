@@ -23,9 +23,12 @@ pub(crate) fn audit_events(
     let mut statement = conn.prepare_cached(include_str!("../sql/read/audit_events.sql")).doing("list audit events")?;
     let mut rows = statement.query([before(request)]).doing("list audit events")?;
     while let Some(row) = rows.next().doing("list audit events")? {
-        let take = || match takes(tenant.map(TenantId::as_str), text(row, 2, "tenant")?) {
-            true => Ok(Some(audit_event(row)?)),
-            false => Ok(None),
+        let take = || {
+            if takes(tenant.map(TenantId::as_str), text(row, 2, "tenant")?) {
+                Ok(Some(audit_event(row)?))
+            } else {
+                Ok(None)
+            }
         };
         if page.look(number(row, 0, "seq")?, take)? == Scan::Stop {
             break;
@@ -59,9 +62,12 @@ pub(crate) fn redrive_ledger(
     let mut statement = conn.prepare_cached(include_str!("../sql/read/redrive_ledger.sql")).doing("list redrives")?;
     let mut rows = statement.query(params![before(request)]).doing("list redrives")?;
     while let Some(row) = rows.next().doing("list redrives")? {
-        let take = || match takes(Some(tenant.as_str()), text(row, 1, "tenant")?) {
-            true => Ok(Some(ledger_row(row, tenant)?)),
-            false => Ok(None),
+        let take = || {
+            if takes(Some(tenant.as_str()), text(row, 1, "tenant")?) {
+                Ok(Some(ledger_row(row, tenant)?))
+            } else {
+                Ok(None)
+            }
         };
         if page.look(number(row, 0, "seq")?, take)? == Scan::Stop {
             break;

@@ -80,10 +80,7 @@ pub(crate) fn dead_letters(
     let mut rows = statement.query([before(request)]).doing("list dead letters")?;
     while let Some(row) = rows.next().doing("list dead letters")? {
         let seq = number(row, 0, "seq")?;
-        let take = || match takes_row(filter, row)? {
-            true => Ok(Some(quarantine(row)?.dead_letter)),
-            false => Ok(None),
-        };
+        let take = || if takes_row(filter, row)? { Ok(Some(quarantine(row)?.dead_letter)) } else { Ok(None) };
         if page.look(seq, take)? == Scan::Stop {
             break;
         }

@@ -7,8 +7,8 @@ use rusqlite::Connection;
 
 use crate::error::Doing;
 
-/// Describes the store. `conn` is the connection that writes: `synchronous` is a setting of a connection, so that any
-/// other one could say something else.
+/// Describes the store. `synchronous` and `fullfsync` are settings of a connection, and every connection of a store is
+/// set up alike, so that a reading one can speak for the one that writes.
 pub(crate) fn describe(conn: &Connection, file: &Path, schema_version: u64) -> Result<StoreDescription, StoreError> {
     let settings = Settings::read(conn)?;
     let mut description = StoreDescription {

@@ -2,7 +2,7 @@
 
 use dlo_core::{DestinationName, TenantId, Timestamp, limits::MAX_PAGE};
 use dlo_ports::{
-    StoreError,
+    StoreError, StoreErrorKind,
     store::{Depth, DestinationView},
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -27,12 +27,29 @@ pub(crate) fn destinations(
     names(conn, tenant, after, limit)?
         .iter()
         .map(|(tenant, name)| {
-            let destination = catalog::latest(conn, tenant, name)?
-                .ok_or_else(|| corrupt("a destination vanished inside one snapshot"))?;
-            let health = read_health(conn, tenant, name)?;
-            Ok(DestinationView { destination, health, depth: depth(conn, now, tenant, name)? })
+            view(conn, now, tenant, name).map_err(|error| error.within(&format!("destination `{tenant}/{name}`")))
         })
         .collect()
+}
+
+fn view(
+    conn: &Connection,
+    now: Timestamp,
+    tenant: &TenantId,
+    name: &DestinationName,
+) -> Result<DestinationView, StoreError> {
+    let destination = catalog::latest(conn, tenant, name)?.ok_or_else(|| corrupt("it vanished inside one snapshot"))?;
+    let health = read_health(conn, tenant, name)?;
+    Ok(DestinationView { destination, health, depth: depth(conn, now, tenant, name)? })
+}
+
+/// Whether a destination is held. Health that can't be read holds it, as for the claims.
+pub(super) fn is_held(conn: &Connection, tenant: &TenantId, name: &DestinationName) -> Result<bool, StoreError> {
+    match read_health(conn, tenant, name) {
+        Ok(health) => Ok(health.is_held()),
+        Err(error) if matches!(error.kind(), StoreErrorKind::Corrupt | StoreErrorKind::Schema) => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 /// Keys of destinations, in order.

@@ -12,12 +12,12 @@ use rusqlite::{Connection, Row, params};
 use super::{
     attempts::last_failure_of,
     dead_letters::reason,
-    scan::{Filling, Scan, before, takes},
+    destinations::is_held,
+    scan::{Filling, NotShown, Scan, before, takes},
 };
 use crate::{
     error::Doing,
     rows::{Unreadable, bytes16, flag, number, optional_text, parsed, text, time},
-    turn::read_health,
 };
 
 /// Entries by their latest generation, newest first.
@@ -69,7 +69,7 @@ fn take(
     filter: &EntryFilter,
     row: &Row<'_>,
     holds: &mut Holds<'_>,
-) -> Result<Option<EntrySummary>, StoreError> {
+) -> Result<Option<EntrySummary>, NotShown> {
     let wanted = takes(filter.tenant.as_ref().map(TenantId::as_str), text(row, 1, "tenant")?)
         && takes(filter.destination.as_ref().map(DestinationName::as_str), text(row, 4, "destination")?);
     if !wanted {
@@ -165,7 +165,7 @@ impl Holds<'_> {
         if let Some(held) = self.known.get(&key) {
             return Ok(*held);
         }
-        let held = read_health(self.conn, tenant, destination)?.is_held();
+        let held = is_held(self.conn, tenant, destination)?;
         self.known.insert(key, held);
         Ok(held)
     }

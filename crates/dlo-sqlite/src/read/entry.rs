@@ -13,6 +13,7 @@ use rusqlite::{Connection, Row, params};
 use super::{
     attempts::{attempts, last_failure_of},
     dead_letters::counters,
+    destinations::is_held,
     entries::{ended_state, status_of_ended},
     envelopes::{envelope_view, view_of_history},
 };
@@ -22,7 +23,6 @@ use crate::{
         EntryReader, Unreadable, entry_select, last_failure, number, optional_bytes16, optional_integer, optional_text,
         parsed, text, time,
     },
-    turn::read_health,
 };
 
 /// An ended generation, with what its row says beyond the view.
@@ -51,8 +51,7 @@ pub(crate) fn entry(
     let ended = ended_rows(conn, tenant, id)?;
     let view = match (live, ended.last()) {
         (Some((entry, envelope_ref)), _) => {
-            let held =
-                entry.state(now) == EntryState::Ready && read_health(conn, tenant, &entry.destination)?.is_held();
+            let held = entry.state(now) == EntryState::Ready && is_held(conn, tenant, &entry.destination)?;
             EntryView {
                 summary: live_summary(&entry, now, held),
                 operation_key: entry.operation_key.clone(),

@@ -1,7 +1,8 @@
 //! Reading verbs, inside the one read transaction that the store opened around each.
 //!
 //! Lists go newest first and are keyset-paged by sequence. A list that has to pass over rows which its filter does not
-//! take looks at a bounded number of them ([`scan::BUDGET`]) and then says where it stopped.
+//! take looks at a bounded number of them ([`scan::BUDGET`]) and then says where it stopped. A row that can't be read is
+//! left out of a list, with a warning: it does not hide the others, and `dlo doctor` names it.
 
 mod attempts;
 mod audit;

@@ -6,11 +6,31 @@ use dlo_ports::{
     store::{Page, PageRequest},
 };
 
-use crate::error::bounded;
+use crate::{error::bounded, rows::Unreadable};
 
 /// Most rows that one page looks at. A filter that takes few of many rows gives a short page and a cursor instead of
 /// reading a whole table while nobody can interrupt it.
 pub(crate) const BUDGET: usize = 20_000;
+
+/// Why a row is not shown although the filter may take it.
+pub(super) enum NotShown {
+    /// It can't be read: it is left out, with a warning, so that it does not hide the others.
+    Unreadable(Unreadable),
+    /// The store failed: so does the page.
+    Failed(StoreError),
+}
+
+impl From<Unreadable> for NotShown {
+    fn from(unreadable: Unreadable) -> Self {
+        Self::Unreadable(unreadable)
+    }
+}
+
+impl From<StoreError> for NotShown {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
 
 /// A page that is being filled.
 pub(super) struct Filling<T> {
@@ -42,7 +62,7 @@ impl<T> Filling<T> {
     pub(super) fn look(
         &mut self,
         seq: u64,
-        take: impl FnOnce() -> Result<Option<T>, StoreError>,
+        take: impl FnOnce() -> Result<Option<T>, NotShown>,
     ) -> Result<Scan, StoreError> {
         if self.looked_at >= BUDGET {
             self.next = self.last_seen;
@@ -50,7 +70,15 @@ impl<T> Filling<T> {
         }
         self.looked_at += 1;
         self.last_seen = Some(seq);
-        let Some(row) = take()? else { return Ok(Scan::On) };
+        let row = match take() {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(Scan::On),
+            Err(NotShown::Failed(error)) => return Err(error),
+            Err(NotShown::Unreadable(Unreadable(column))) => {
+                tracing::warn!(seq, column, "a stored row can't be read and is left out of a list: run `dlo doctor`");
+                return Ok(Scan::On);
+            }
+        };
         if self.rows.len() == self.limit {
             self.next = self.last_taken;
             return Ok(Scan::Stop);
@@ -98,6 +126,19 @@ mod tests {
         assert_eq!((more.rows, more.next), (vec![3, 2], Some(2)));
         let filtered = fill(2, (1..=6).rev(), |seq| seq % 2 == 0);
         assert_eq!((filtered.rows, filtered.next), (vec![6, 4], Some(4)));
+    }
+
+    #[test]
+    fn a_row_that_can_not_be_read_does_not_hide_the_others() {
+        let mut filling = Filling::new(PageRequest { after: None, limit: 2 }).expect("within bounds");
+        for seq in [3, 2, 1] {
+            let take = || if seq == 2 { Err(Unreadable("due").into()) } else { Ok(Some(seq)) };
+            assert_eq!(filling.look(seq, take).expect("left out"), Scan::On);
+        }
+        assert_eq!(filling.finish(), Page { rows: vec![3, 1], next: None });
+        let mut filling = Filling::<u64>::new(PageRequest { after: None, limit: 2 }).expect("within bounds");
+        let failed = filling.look(1, || Err(crate::error::corrupt("damage").into()));
+        assert_eq!(failed.expect_err("fails").code(), "store.corrupt");
     }
 
     #[test]

@@ -9,13 +9,12 @@ use rusqlite::{Connection, params};
 
 use super::{
     dead_letters::reason,
-    destinations::{depth, names, total},
+    destinations::{depth, is_held, names, total},
 };
 use crate::{
     error::Doing,
     rows::{number, parsed},
     totals,
-    turn::read_health,
 };
 
 /// Depth, age and totals of every destination.
@@ -53,7 +52,7 @@ fn destination_stats(
         destination: name.clone(),
         depth: depth(conn, now, tenant, name)?,
         oldest_due: oldest_due.map(Timestamp::from_micros),
-        held: read_health(conn, tenant, name)?.is_held(),
+        held: is_held(conn, tenant, name)?,
         enqueued_total: of(totals::ENQUEUED)?,
         delivered_total: of(totals::DELIVERED)?,
         cancelled_total: of(totals::CANCELLED)?,

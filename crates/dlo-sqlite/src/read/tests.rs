@@ -22,11 +22,12 @@ fn listed(world: &World, filter: &EntryFilter, limit: usize) -> Vec<(EntryId, En
 #[test]
 fn three_tables_are_one_list_whatever_the_page() {
     let mut world = World::new();
-    let mut expected = Vec::new();
-    expected.push((world.ended(MAIN, delivered()), EntryState::Delivered));
-    expected.push((world.dead(MAIN).key.entry, EntryState::DeadLettered));
-    expected.push((world.ended(REVIEWED, busy()), EntryState::ManualReview));
-    expected.push((world.ended(MAIN, delivered()), EntryState::Delivered));
+    let mut expected = vec![
+        (world.ended(MAIN, delivered()), EntryState::Delivered),
+        (world.dead(MAIN).key.entry, EntryState::DeadLettered),
+        (world.ended(REVIEWED, busy()), EntryState::ManualReview),
+        (world.ended(MAIN, delivered()), EntryState::Delivered),
+    ];
     let redriven = world.dead(MAIN);
     let cancelled = world.save(MAIN);
     world.act(cancelled, EntryAct::Cancel);
@@ -181,4 +182,18 @@ fn a_refused_entry_is_listed_with_its_failure() {
     let row = entries(&world.conn, world.now, &EntryFilter::default(), ALL).unwrap().rows.remove(0);
     let (class, reason) = row.last_failure.unwrap();
     assert_eq!((class.as_str(), reason.as_str(), row.attempts), ("deterministic", "test.refused", 1));
+}
+
+#[test]
+fn what_can_not_be_read_of_a_destination_is_named_and_hides_no_figure() {
+    let mut world = World::new();
+    world.save(MAIN);
+    world.hold_act(MAIN, &HoldAct::Hold { reason: "maintenance".into() });
+    world.tamper("UPDATE dlo_health SET schema = 2", []);
+    let all = stats(&world.conn, world.now).unwrap();
+    assert!(all.destinations.iter().any(|row| row.destination.as_str() == MAIN && row.held), "held, as for claims");
+    assert!(entries(&world.conn, world.now, &EntryFilter::default(), ALL).unwrap().rows[0].held);
+    let error = destinations(&world.conn, world.now, None, None, 10).unwrap_err();
+    assert_eq!(error.code(), "store.schema");
+    assert!(error.to_string().contains("`default/main`"), "{error}");
 }
