@@ -52,6 +52,7 @@ pub const SAID_RULES: &[&str] = &[
     "outcome.ambiguous",
     "claim.lost",
     "claim.lost_after_send",
+    "claim.interrupted",
 ];
 
 /// The failure of an outcome, if it is one.
@@ -149,6 +150,19 @@ fn without_evidence(outcome: &Outcome) -> Classified {
         _ => (Class::Unknown, reason::EMISSION_FAILED, "outcome.without_evidence", Phase::Unknown, true),
     };
     Classified { class, reason, rule, scope: Scope::Destination, phase, http_status: None, unanswered }
+}
+
+/// An emission that a shutdown cut: it may have been sent.
+pub fn interrupted() -> Classified {
+    Classified {
+        class: Class::Ambiguous,
+        reason: reason::EMISSION_INTERRUPTED,
+        rule: "claim.interrupted",
+        scope: Scope::Destination,
+        phase: Phase::Unknown,
+        http_status: None,
+        unanswered: true,
+    }
 }
 
 /// A claim that ended without an outcome. `marked`: the first byte may have left.

@@ -128,6 +128,8 @@ codes! {
     EMISSION_NO_ANSWER = "emission.no_answer";
     /// The emitter did not answer before the deadline.
     EMISSION_DEADLINE = "emission.deadline_exceeded";
+    /// A shutdown cut the emission after its grace.
+    EMISSION_INTERRUPTED = "emission.interrupted";
     /// The emitter answered Pending.
     EMISSION_PENDING = "emission.pending";
     /// The emitter answered Deferred without a reason.

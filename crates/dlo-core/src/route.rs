@@ -33,6 +33,8 @@ pub enum What {
     WorkerLost,
     /// The same, while it was the only suspect in flight.
     WorkerLostAlone,
+    /// A shutdown cut the emission: it may have been sent.
+    Interrupted,
     /// Past `max_age` or `deliver_by`.
     TooOld,
     /// It may not be emitted: the last send is unanswered and may not be repeated.
@@ -73,8 +75,8 @@ pub enum Route {
     Retry,
     /// Wait `deferred_delay`, or until the time that was given.
     PutOff,
-    /// Ready at once: the destination's hold is the wait.
-    Hold,
+    /// Ready at once: if there is a wait, it is the destination's hold.
+    Ready,
     /// Ready at once as a suspect, tried alone.
     Suspect,
     /// Set aside for a person.
@@ -86,7 +88,7 @@ pub enum Route {
 impl Route {
     /// Whether the entry stays alive and is selected again.
     pub const fn is_wait(self) -> bool {
-        matches!(self, Self::Retry | Self::PutOff | Self::Hold | Self::Suspect)
+        matches!(self, Self::Retry | Self::PutOff | Self::Ready | Self::Suspect)
     }
 }
 
@@ -116,6 +118,8 @@ pub enum Counts {
     Deferred,
     /// `crashed`.
     Crashed,
+    /// `interrupted`: it uses no allowance either (I-08).
+    Interrupted,
 }
 
 /// One row of the table.
@@ -172,7 +176,7 @@ pub static ROWS: &[Row] = &[
         "configuration.destination",
         What::ConfigurationOfDestination,
         &[],
-        Route::Hold,
+        Route::Ready,
         Counts::Deferred,
         Some(Status::Deferred),
     ),
@@ -204,6 +208,15 @@ pub static ROWS: &[Row] = &[
     ),
     row("worker_lost", What::WorkerLost, &[], Route::Suspect, Counts::Nothing, None),
     row("worker_lost.alone", What::WorkerLostAlone, &[], Route::Suspect, Counts::Crashed, None),
+    row(
+        "interrupted.harmful",
+        What::Interrupted,
+        &[Harmful],
+        Route::Quarantine(Why::OutcomeAmbiguous),
+        Counts::Interrupted,
+        DEAD,
+    ),
+    row("interrupted", What::Interrupted, &[], Route::Ready, Counts::Interrupted, None),
     row("too_old", What::TooOld, &[], Route::Quarantine(Why::Age), Counts::Nothing, DEAD),
     row("refused", What::Refused, &[], Route::Quarantine(Why::OutcomeAmbiguous), Counts::Nothing, DEAD),
 ];

@@ -65,15 +65,34 @@ enum Crash {
 
 #[derive(Clone, Debug)]
 enum Op {
-    Emit { entry: usize, answer: Answer },
-    Crash { entry: usize, at: Crash, sole_suspect: bool },
-    Interrupt { entry: usize },
-    Sweep { entry: usize },
-    Redrive { entry: usize },
-    RetryNow { entry: usize },
+    Emit {
+        entry: usize,
+        answer: Answer,
+    },
+    Crash {
+        entry: usize,
+        at: Crash,
+        sole_suspect: bool,
+    },
+    /// A shutdown, before the emission began or while it ran.
+    Interrupt {
+        entry: usize,
+        sent: bool,
+    },
+    Sweep {
+        entry: usize,
+    },
+    Redrive {
+        entry: usize,
+    },
+    RetryNow {
+        entry: usize,
+    },
     Release,
     RequestProbe,
-    Sleep { minutes: u64 },
+    Sleep {
+        minutes: u64,
+    },
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -86,7 +105,7 @@ fn op() -> impl Strategy<Value = Op> {
             at: if after { Crash::AfterSend } else { Crash::BeforeSend },
             sole_suspect,
         }),
-        1 => entry.clone().prop_map(|entry| Op::Interrupt { entry }),
+        2 => (entry.clone(), any::<bool>()).prop_map(|(entry, sent)| Op::Interrupt { entry, sent }),
         1 => entry.clone().prop_map(|entry| Op::Sweep { entry }),
         2 => entry.clone().prop_map(|entry| Op::Redrive { entry }),
         1 => entry.prop_map(|entry| Op::RetryNow { entry }),
@@ -260,8 +279,12 @@ impl World {
                 let free = claimed.claim.is_some_and(|claim| !claim.send_mark);
                 self.settle(*entry, &claimed, &Event::ClaimLost, free);
             }
-            Op::Interrupt { entry } => {
+            Op::Interrupt { entry, sent } => {
                 let Some(mut claimed) = self.claim(*entry) else { return };
+                if *sent {
+                    self.send(*entry, &claimed, true);
+                    return self.settle(*entry, &claimed, &Event::Interrupted, true);
+                }
                 claimed.claim = None;
                 claimed.progress.counters.interrupted += 1;
                 self.lineages[*entry].live = Some(claimed);

@@ -50,7 +50,7 @@ fn every_what_has_an_unconditional_last_row() {
         assert!(!bound.route.is_wait(), "{} ends no wait", bound.id);
     }
     let whats: BTreeSet<What> = ROWS.iter().map(|row| row.what).collect();
-    assert_eq!(whats.len(), 14, "each What stands in the table");
+    assert_eq!(whats.len(), 15, "each What stands in the table");
 }
 
 #[test]
@@ -194,6 +194,10 @@ fn row_unknown() {
         assert_eq!(waits(&transition), (Lane::Retry, NOW.after(MINUTE), Status::Failed));
         assert!(charged(&transition));
         assert_eq!(transition.observation, Observation::Nothing);
+        let unlisted = emitted(&claimed(), duplicates, http(520));
+        let observed = Observation::Transient { entry: entry_id(1), reason: reason::HTTP_UNEXPECTED };
+        assert_eq!(unlisted.observation, observed, "no reason to retry, but one to stop asking for a while");
+        assert_eq!(emitted(&claimed(), duplicates, http(102)).observation, Observation::Answered);
     }
 }
 
@@ -248,6 +252,28 @@ fn a_lost_claim_with_a_send_mark_is_ambiguous() {
     assert_eq!(harmful.observation, Observation::Nothing, "a lost worker says nothing about the destination");
     let tolerated = decide_at(&entry, &destination(Duplicates::Tolerated, exact()), &Event::ClaimLost, NOW);
     assert_eq!(waits(&tolerated).2, Status::Failed);
+}
+
+#[test]
+fn rows_interrupted() {
+    // Traps D2, D3: restarts charge nothing, however many.
+    let mut entry = claimed_after(4);
+    let place = destination(Duplicates::Tolerated, exact());
+    for restart in 1..=20 {
+        let transition = decide_at(&entry, &place, &Event::Interrupted, NOW);
+        assert_eq!(waits(&transition), (Lane::Retry, NOW, Status::RetryableFailure), "status as before the claim");
+        assert_eq!((charged(&transition), transition.progress.counters.interrupted), (false, restart));
+        assert_eq!(transition.observation, Observation::Nothing);
+        entry.progress = transition.progress;
+    }
+    assert_eq!(entry.progress.counters.failed, 4);
+    assert_eq!(entry.progress.last_failure, claimed_after(4).progress.last_failure, "trap D12");
+    let harmful = decide_at(&claimed(), &destination(Duplicates::Harmful, exact()), &Event::Interrupted, NOW);
+    assert_eq!(dead(&harmful).code, reason::OUTCOME_AMBIGUOUS);
+    assert_eq!(dead(&harmful).reason, reason::EMISSION_INTERRUPTED);
+    assert!(!charged(&harmful) && harmful.progress.unanswered);
+    let late = decide_at(&claimed(), &destination(DEDUPLICATED, exact()), &Event::Interrupted, NOW.after(WINDOW));
+    assert_eq!(dead(&late).code, reason::OUTCOME_AMBIGUOUS, "the window is over (risk R4)");
 }
 
 #[test]
