@@ -227,3 +227,20 @@ fn what_could_repeat_an_effect_or_can_not_be_read_stays_in_quarantine() {
     let live = read::entry(&world.conn, world.now, &tenant(), unsure.key.entry).unwrap().unwrap().live.unwrap();
     assert!(live.progress.unanswered, "the new generation still does not know (I-10)");
 }
+
+#[test]
+fn what_was_imported_again_meanwhile_can_be_redriven_too() {
+    let mut world = World::new();
+    let import = |world: &mut World| {
+        let item = world.item(MAIN);
+        world.save_item(NewEntry { origin: Some("queue:7".into()), ..item })
+    };
+    let first = import(&mut world);
+    let claimed = world.claim(MAIN).remove(0);
+    world.settle(&claimed, refused());
+    let dead = world.dead_letter_of(first);
+    import(&mut world);
+    assert!(matches!(world.redrive(&[dead.id]).unwrap()[0], RedriveResult::Redriven { .. }));
+    assert_eq!(world.number("SELECT count(*) FROM dlo_entry WHERE origin IS NOT NULL"), 1);
+    assert_eq!(world.check(), []);
+}

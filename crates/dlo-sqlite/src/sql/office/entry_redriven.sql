@@ -12,6 +12,11 @@ SELECT
     not_before, deliver_by, max(?3, coalesce(not_before, ?3)), 0, max(?3, coalesce(not_before, ?3)), 'pending', 1,
     claims, failed, crashed, deferred, interrupted,
     claims, failed, crashed, deferred, interrupted,
-    attempts, first_claimed, unanswered, origin
-FROM dlo_dead_letter
+    attempts, first_claimed, unanswered,
+    -- Imported again meanwhile: the place belongs to the newer entry.
+    CASE WHEN NOT EXISTS (
+        SELECT 1 FROM dlo_entry AS e
+        WHERE e.tenant = d.tenant AND e.origin = d.origin AND e.destination = d.destination
+    ) THEN origin END
+FROM dlo_dead_letter AS d
 WHERE seq = ?1
