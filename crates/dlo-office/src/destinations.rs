@@ -1,5 +1,6 @@
 //! Acts on destinations: apply, hold, release, probe.
 
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ const MAX_EVENT_TYPE_RULES: usize = 256;
 pub struct ApplyReport {
     /// One result each, grouped by tenant.
     pub applied: Vec<(TenantId, Applied)>,
-    /// What is allowed but worth a look, in sentences: an emitter kind that this process does not have.
+    /// What is allowed but worth a look, in sentences: an emitter kind that this process does not have, and [`advice`].
     pub warnings: Vec<String>,
 }
 
@@ -46,6 +47,7 @@ impl Office {
             self.permit(acts::APPLY, Authority::Administer, &spec.tenant, Some(&spec.name))?;
             check_spec(&spec)?;
             report.warnings.extend(self.check_settings(&spec)?);
+            report.warnings.extend(advice(&spec));
             by_tenant.entry(spec.tenant.clone()).or_default().push(spec);
         }
         for (tenant, specs) in by_tenant {
@@ -180,6 +182,27 @@ impl Office {
         }
         Ok(results)
     }
+}
+
+/// What is allowed for a destination but worth a look, in a sentence: its retries outlive its deduplication window, so
+/// that an unanswered send late in the schedule is dead-lettered instead of repeated (I-10).
+pub fn advice(spec: &DestinationSpec) -> Option<String> {
+    let Duplicates::Deduplicated { window } = spec.duplicates else { return None };
+    let last = spec.policy.schedule.last().copied().unwrap_or_default();
+    let delays = spec.policy.schedule.iter().copied().chain(core::iter::repeat(last));
+    // The first attempt waits for nothing; beyond a thousand the sum has outgrown every window that is allowed.
+    let waits = spec.policy.max_retry_attempts.saturating_sub(1).min(1_000) as usize;
+    let total: Duration = delays.take(waits).map(|delay| delay.max(spec.policy.retry_delay)).sum();
+    (total > window).then(|| {
+        format!(
+            "destination `{}` of tenant `{}`: its {waits} retries take {} s and its deduplication window is {} s: a \
+             send without an answer after the window is dead-lettered, not repeated",
+            spec.name,
+            spec.tenant,
+            total.as_secs(),
+            window.as_secs()
+        )
+    })
 }
 
 fn check_spec(spec: &DestinationSpec) -> Result<(), OfficeError> {

@@ -25,6 +25,6 @@ mod office;
 mod redrive;
 
 pub use authority::{Authority, Grant, Grants, Scope};
-pub use destinations::{ApplyReport, SettingsCheck};
+pub use destinations::{ApplyReport, SettingsCheck, advice};
 pub use error::OfficeError;
 pub use office::{Office, local_actor};

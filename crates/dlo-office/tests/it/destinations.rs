@@ -79,6 +79,17 @@ async fn emitters_check_settings_and_unknown_kinds_are_warnings() {
 }
 
 #[tokio::test]
+async fn retries_that_outlive_the_deduplication_window_are_a_warning() {
+    let desk = Desk::new();
+    let minutes = |minutes| Duplicates::Deduplicated { window: core::time::Duration::from_mins(minutes) };
+    // The default schedule waits 1 + 5 + 25 + 125 minutes.
+    let report = desk.office.apply_destinations(vec![spec("default", "a", minutes(156))]).await.unwrap();
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    let report = desk.office.apply_destinations(vec![spec("default", "a", minutes(155))]).await.unwrap();
+    assert!(report.warnings[0].contains("its 4 retries take 9360 s"), "{:?}", report.warnings);
+}
+
+#[tokio::test]
 async fn hold_and_release_change_and_audit_in_one_act() {
     let desk = Desk::with(&["a", "b"]).await;
     let held = desk.office.hold(&desk.tenant, vec![name("a"), name("gone")], "provider is down").await.unwrap();

@@ -50,6 +50,7 @@ impl Config {
         };
         let mut reader = Reader::new(file.as_ref(), env, overrides);
         let config = read_root(&mut reader, root);
+        reader.refuse_unknown_overrides();
         let (shown, problems) = reader.finish();
         if !problems.is_empty() {
             return Err(ConfigError::Invalid { problems });
@@ -58,11 +59,12 @@ impl Config {
     }
 
     /// Checks each destination's settings by its emitter. Answers with warnings, in sentences: emitter kinds that this
-    /// process does not have.
+    /// process does not have, and [`dlo_office::advice`].
     pub fn check(&self, registry: &Registry) -> Result<Vec<String>, ConfigError> {
         let mut warnings = Vec::new();
         let mut problems = Vec::new();
         for (spec, place) in self.destinations.iter().zip(&self.places) {
+            warnings.extend(dlo_office::advice(spec).map(|advice| format!("{place}: {advice}")));
             match registry.validate(spec) {
                 Ok(()) => {}
                 Err(EmitterError::UnknownKind { kind }) => warnings.push(format!(

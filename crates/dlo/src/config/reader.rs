@@ -1,7 +1,7 @@
 //! Reads values by key from flag, environment, file or default, and keeps what was found and what is wrong.
 
 use core::ops::Range;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -21,6 +21,8 @@ pub(super) struct Reader<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     overrides: &'a Overrides,
     shown: Vec<Shown>,
+    /// Keys that were asked for.
+    asked: BTreeSet<String>,
     /// Where each value that somebody gave stands.
     places: BTreeMap<String, (Position, String)>,
     problems: Vec<(Position, Problem)>,
@@ -32,7 +34,24 @@ impl<'a> Reader<'a> {
         env: &'a dyn Fn(&str) -> Option<String>,
         overrides: &'a Overrides,
     ) -> Self {
-        Self { file, env, overrides, shown: Vec::new(), places: BTreeMap::new(), problems: Vec::new() }
+        Self {
+            file,
+            env,
+            overrides,
+            shown: Vec::new(),
+            asked: BTreeSet::new(),
+            places: BTreeMap::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// A flag that stands over no key would be ignored silently.
+    pub(super) fn refuse_unknown_overrides(&mut self) {
+        for (key, flag, _) in self.overrides.values.iter().filter(|(key, _, _)| !self.asked.contains(*key)) {
+            let place = Origin::Flag(flag).to_string();
+            let message = "is not a known key".to_owned();
+            self.problems.push(((0, 0), Problem { place, key: (*key).to_owned(), message, hint: None }));
+        }
     }
 
     /// What was found, and what is wrong in the order of the file.
@@ -138,6 +157,7 @@ impl<'r, 'a, 't> Section<'r, 'a, 't> {
     fn find<T: Setting>(&mut self, name: &'static str) -> Option<(T, Origin)> {
         let in_file = self.raw(name);
         let key = self.key(name);
+        self.reader.asked.insert(key.clone());
         if let Some((flag, text)) = self.reader.overrides.get(&key) {
             return self.reader.take_text(&key, text, Origin::Flag(flag));
         }

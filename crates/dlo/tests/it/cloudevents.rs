@@ -3,6 +3,7 @@
 use dlo::cloudevents::{EventError, Intake, MAX_LINE_BYTES, parse_line};
 use dlo::core::{NewEntry, Payload, PayloadForm, TenantId};
 use dlo::{ProcessEnv, Registry};
+use proptest::prelude::*;
 
 fn parse(line: &str) -> Result<NewEntry, EventError> {
     let env = ProcessEnv::new(Registry::empty());
@@ -147,4 +148,45 @@ fn sizes_are_bounded() {
     assert_eq!(parse(&event(&many)).unwrap_err().code(), "event.too_many_attributes");
     let large = event(&format!(",\"data\":\"{}\"", "x".repeat(16 * 1_024 * 1_024)));
     assert!(parse(&large).unwrap_err().to_string().contains("`data` must be at most 16 MiB"));
+}
+
+/// JSON text with odd numbers, escapes and white space, as producers write it.
+fn json_text() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,5})?([eE][+-]?[0-9]{1,2})?",
+        "\"([a-zäß€ ]|\\\\[nt\"/]|\\\\u00[0-9a-f]{2}){0,8}\"",
+        Just("true".to_owned()),
+        Just("null".to_owned()),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|items| format!("[ {} ]", items.join(" ,"))),
+            prop::collection::vec(inner, 0..4).prop_map(|items| {
+                let members: Vec<_> = items.iter().map(|item| format!("\"k\" :{item}")).collect();
+                format!("{{{}}}", members.join(",  "))
+            }),
+        ]
+    })
+}
+
+proptest! {
+    /// The bytes of `data` are carried as they stand, whatever they are.
+    #[test]
+    fn any_json_data_is_carried_as_it_stands(data in json_text(), before in "[ \t]{0,2}", after in "[ \t]{0,2}") {
+        let (bytes, form) = payload(&format!(",\"data\":{before}{data}{after}"));
+        prop_assert_eq!((bytes.as_slice(), form), (data.as_bytes(), PayloadForm::Json));
+    }
+
+    /// A line that was cut or changed anywhere is an item or an error, never the end of the process, and what it may
+    /// hold is not in the error.
+    #[test]
+    fn a_broken_line_is_refused_without_repeating_it(at in 0_usize..200, byte in any::<u8>(), cut in any::<bool>()) {
+        let mut line = event(r#","subject":"hunter2","x":"hunter2","data":{"a":["hunter2",1.5]}"#).into_bytes();
+        let at = at % line.len();
+        if cut { line.truncate(at) } else { line[at] = byte }
+        let env = ProcessEnv::new(Registry::empty());
+        if let Err(error) = parse_line(&line, &Intake::new(TenantId::default_tenant()), &env) {
+            prop_assert!(!error.to_string().contains("hunter"), "{error}");
+        }
+    }
 }

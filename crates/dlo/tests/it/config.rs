@@ -7,6 +7,7 @@ use std::time::Duration;
 use dlo::Registry;
 use dlo::config::{Config, ConfigError, DEFAULT_WORKER, Origin, Overrides};
 use dlo::core::{DeliveryPolicy, Duplicates, EngineOptions, WorkerId};
+use proptest::prelude::*;
 
 fn no_env(_: &str) -> Option<String> {
     None
@@ -145,6 +146,33 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
+fn every_environment_variable_stands_over_a_key() {
+    for variable in dlo::env_vars::ALL.iter().filter(|variable| !variable.key.is_empty()) {
+        let value = match variable.key {
+            "log.format" => "json",
+            "metrics.listen" => "127.0.0.1:1",
+            _ => "given",
+        };
+        let env = |name: &str| (name == variable.name).then(|| value.to_owned());
+        let config = load_with("", &env, &Overrides::default()).unwrap();
+        let shown = config.show().iter().find(|shown| shown.key == variable.key).unwrap();
+        assert_eq!((&shown.origin, shown.value.as_str()), (&Origin::Env(variable.name), &*format!("{value:?}")));
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_flag_or_variable_names_it() {
+    let env = |name: &str| (name == "DLO_METRICS_LISTEN").then(|| "somewhere".to_owned());
+    let overrides = Overrides::default().set("tenant", "--tenant", "Not A Tenant").set("store.pth", "--stroe", "x");
+    let Err(ConfigError::Invalid { problems }) = load_with("", &env, &overrides) else { panic!("must be invalid") };
+    let said: Vec<_> = problems.iter().map(|problem| (problem.place.as_str(), problem.key.as_str())).collect();
+    assert_eq!(
+        said,
+        [("flag --tenant", "tenant"), ("env DLO_METRICS_LISTEN", "metrics.listen"), ("flag --stroe", "store.pth")]
+    );
+}
+
+#[test]
 fn paths_of_the_file_count_from_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dlo.toml");
@@ -257,4 +285,21 @@ fn emitters_check_their_settings_and_unknown_kinds_are_warnings() {
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("`pigeon`"), "{warnings:?}");
     assert!(load(&text("noop")).unwrap().check(&Registry::builtin()).unwrap().is_empty());
+    let Err(ConfigError::Invalid { problems }) = load(&text("webhook")).unwrap().check(&Registry::builtin()) else {
+        panic!("a webhook needs a URL")
+    };
+    assert!(problems[0].to_string().ends_with("dlo.toml:1:1: `destinations.x.settings` `url` is required"));
+    let short = text("noop").replace("tolerated", "deduplicated(1m)");
+    let warnings = load(&short).unwrap().check(&Registry::builtin()).unwrap();
+    assert!(warnings[0].contains("deduplication window is 60 s"), "{warnings:?}");
+}
+
+proptest! {
+    /// Any text is an answer or an error with a place, and never the end of the process.
+    #[test]
+    fn any_text_is_read_or_refused(text in "[\\[\\]{}=\"',.#\n a-z0-9_äß-]{0,120}") {
+        if let Err(ConfigError::Invalid { problems }) = load(&text) {
+            prop_assert!(problems.iter().all(|problem| problem.place.contains("dlo.toml:")));
+        }
+    }
 }
