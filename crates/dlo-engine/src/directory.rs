@@ -56,6 +56,10 @@ impl Directory {
         }
         let emitter = emitters(&destination);
         let loaded = Arc::new(Loaded { destination, emitter });
+        if loaded.emitter.is_err() {
+            // Asked again with the next probe: a secret may be there by then.
+            return Ok(Some((loaded, health)));
+        }
         let mut cache = locked(&self.loaded);
         if cache.len() >= limits::MAX_CACHED_DESTINATIONS && !cache.contains_key(key) {
             // What is being drained holds its own reference; the rest is read again when it has work.

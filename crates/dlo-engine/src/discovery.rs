@@ -81,6 +81,7 @@ async fn look(shared: &Arc<Shared>) -> Option<Look> {
     loop {
         let read = || shared.store.due_destinations(shared.scope.clone(), after.clone(), limits::DISCOVERY_PAGE);
         let DuePage { now, destinations, more } = shared.insist("due_destinations", read).await?;
+        shared.clock_told(now);
         look.now = now;
         after = destinations.last().map(|last| (last.tenant.clone(), last.destination.clone()));
         for due in destinations {
@@ -120,7 +121,7 @@ async fn open_lane(shared: &Arc<Shared>, key: LaneKey, version: u64, admission: 
         return Some(());
     }
     let cached = shared.directory.cached(&key, version);
-    let loaded = match cached.filter(|loaded| loaded.emitter.is_ok() && admission != Admission::Probe) {
+    let loaded = match cached.filter(|_| admission != Admission::Probe) {
         Some(loaded) => loaded,
         None => match load(shared, &key).await? {
             Some(loaded) => loaded,

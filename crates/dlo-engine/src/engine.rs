@@ -115,7 +115,8 @@ async fn start(shared: &Arc<Shared>, pid: u32) -> Option<()> {
         lease: shared.options.lease,
         pid,
     };
-    shared.insist("start_worker", || shared.store.start_worker(start.clone())).await?;
+    let now = shared.insist("start_worker", || shared.store.start_worker(start.clone())).await?;
+    shared.clock_told(now);
     events::started(&shared.options.worker, shared.incarnation, shared.options.lease);
     let wake = Arc::clone(&shared.wake);
     shared.store.on_change(Arc::new(move || wake.notify_one()));

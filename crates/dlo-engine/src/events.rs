@@ -35,8 +35,8 @@ pub(crate) fn store_failed(verb: &str, failure: &StoreError) {
     );
 }
 
-pub(crate) fn store_recovered(code: &str) {
-    info!(code, "store works again");
+pub(crate) fn store_recovered(verb: &str, code: &str) {
+    info!(verb, code, "store works again");
 }
 
 pub(crate) fn outcomes_given_up(key: &LaneKey, count: usize) {

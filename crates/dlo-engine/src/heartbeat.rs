@@ -18,8 +18,9 @@ async fn renew(shared: &Shared) -> bool {
     let mut backoff = Backoff::default();
     loop {
         match shared.store.heartbeat(shared.incarnation, shared.options.lease).await {
-            Ok(_) => {
-                shared.trouble.worked();
+            Ok(now) => {
+                shared.clock_told(now);
+                shared.trouble.worked("heartbeat");
                 return true;
             }
             Err(error) => match shared.store_failed("heartbeat", error) {

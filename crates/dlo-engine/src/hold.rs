@@ -37,7 +37,7 @@ pub(crate) async fn emitter_unknown(
 ) {
     events::emitter_unknown(key, error);
     let policy = &loaded.destination.spec.policy;
-    change(shared, key, health, |health| observe::emitter_unknown(health, policy, shared.env.now())).await;
+    change(shared, key, health, |health| observe::emitter_unknown(health, policy, shared.now())).await;
 }
 
 /// This process has the emitter that another one lacked: that hold ends. Answers the health afterwards.

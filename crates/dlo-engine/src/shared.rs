@@ -10,6 +10,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::{
     EngineError,
+    clock::StoreClock,
     directory::{Directory, Found},
     handle::LaneStatus,
     metrics::Metrics,
@@ -74,6 +75,7 @@ pub(crate) struct Shared {
     pub(crate) watch_lanes: AtomicBool,
     /// Database time of the next planned look for work, in microseconds.
     pub(crate) next_look: AtomicI64,
+    clock: StoreClock,
     pub(crate) directory: Directory,
     pub(crate) trouble: Arc<Trouble>,
     /// The only suspect in flight of this process.
@@ -116,6 +118,7 @@ impl Shared {
             lane_left: Notify::new(),
             watch_lanes: AtomicBool::new(false),
             next_look: AtomicI64::new(i64::MAX),
+            clock: StoreClock::default(),
             directory: Directory::default(),
             trouble: Arc::default(),
             suspect: Arc::new(Semaphore::new(1)),
@@ -123,6 +126,21 @@ impl Shared {
             fatal: Mutex::default(),
             failed: Notify::new(),
         }
+    }
+
+    /// The database's time (I-06).
+    pub(crate) fn now(&self) -> Timestamp {
+        self.database_time(self.env.now())
+    }
+
+    /// The database's time at that time of the engine's clock.
+    pub(crate) fn database_time(&self, here: Timestamp) -> Timestamp {
+        self.clock.at(here)
+    }
+
+    /// The database answered with its time.
+    pub(crate) fn clock_told(&self, there: Timestamp) {
+        self.clock.answered(there, self.env.now());
     }
 
     /// A fresh claim token.
@@ -157,7 +175,7 @@ impl Shared {
         loop {
             match call().await {
                 Ok(answer) => {
-                    self.trouble.worked();
+                    self.trouble.worked(verb);
                     return Some(answer);
                 }
                 Err(error) => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dlo_core::{
-    ClaimRef, Entry, Fence, Health, TransitionResult,
+    ClaimRef, Destination, Entry, Fence, Health, TransitionResult,
     decide::{Context, Event, decide},
     observe::observe,
 };
@@ -11,7 +11,6 @@ use dlo_ports::store::{HealthChange, SettleRequest, Settlement};
 
 use crate::{
     account::{End, Note},
-    directory::Loaded,
     events, limits,
     shared::{LaneKey, Shared},
 };
@@ -71,12 +70,12 @@ async fn overdue(shared: &Shared, after: Option<LaneKey>) -> Option<Option<LaneK
 }
 
 async fn end_overdue(shared: &Shared, key: &LaneKey) -> Option<()> {
-    let Some((loaded, _)) = shared.insist("destination", || shared.load(key)).await? else { return Some(()) };
-    let max_age = loaded.destination.spec.policy.max_age;
+    let Some((destination, _)) = read(shared, key).await? else { return Some(()) };
+    let max_age = destination.spec.policy.max_age;
     let mut ended = 0;
     loop {
-        let read = || shared.store.overdue(key.0.clone(), key.1.clone(), max_age, limits::SWEEP_PAGE);
-        let entries = shared.insist("overdue", read).await?;
+        let look = || shared.store.overdue(key.0.clone(), key.1.clone(), max_age, limits::SWEEP_PAGE);
+        let entries = shared.insist("overdue", look).await?;
         let count = if entries.is_empty() { 0 } else { settle(shared, key, &entries, &Event::Overdue).await? };
         ended += count;
         if entries.len() < limits::SWEEP_PAGE || count == 0 {
@@ -89,15 +88,19 @@ async fn end_overdue(shared: &Shared, key: &LaneKey) -> Option<()> {
     Some(())
 }
 
+async fn read(shared: &Shared, key: &LaneKey) -> Option<Option<(Destination, Health)>> {
+    shared.insist("destination", || shared.store.destination(key.0.clone(), key.1.clone())).await
+}
+
 /// Decides and saves, under the row versions that were read, so that a worker which was quicker wins (I-05). Answers
 /// how many were changed.
 async fn settle(shared: &Shared, key: &LaneKey, entries: &[Entry], event: &Event) -> Option<usize> {
-    let Some((loaded, health)) = shared.insist("destination", || shared.load(key)).await? else {
+    let Some((destination, health)) = read(shared, key).await? else {
         events::destination_missing(key);
         return Some(0);
     };
-    let request = request(shared, key, entries, event, &loaded, &health);
-    let policy = &loaded.destination.spec.policy;
+    let request = request(shared, key, entries, event, &destination, &health);
+    let policy = &destination.spec.policy;
     let answer = shared.insist("settle", || shared.store.settle(request.clone())).await?;
     let mut changed = 0;
     for ((entry, settlement), result) in entries.iter().zip(&request.settlements).zip(&answer.results) {
@@ -123,10 +126,10 @@ fn request(
     key: &LaneKey,
     entries: &[Entry],
     event: &Event,
-    loaded: &Loaded,
+    destination: &Destination,
     health: &Health,
 ) -> SettleRequest {
-    let now = shared.env.now();
+    let now = shared.now();
     let mut learning = Vec::new();
     let settlements: Vec<Settlement> = entries
         .iter()
@@ -134,14 +137,13 @@ fn request(
             let mut random = [0; 18];
             shared.env.random(&mut random);
             let started = entry.claim.as_ref().map_or(now, |claim| claim.claimed);
-            let context =
-                Context { destination: &loaded.destination, last_success: health.last_success, now, started, random };
+            let context = Context { destination, last_success: health.last_success, now, started, random };
             let transition = decide(entry, event, &context);
             learning.push(transition.observation.clone());
             Settlement { claim: ClaimRef { key: entry.key.clone(), fence: Fence::Version(entry.version) }, transition }
         })
         .collect();
-    let policy = &loaded.destination.spec.policy;
+    let policy = &destination.spec.policy;
     let health = observe(health, policy, &learning, entries.len() as u64, now)
         .map(|changed| HealthChange { expected: health.version, health: changed });
     SettleRequest { tenant: key.0.clone(), destination: key.1.clone(), settlements, health }

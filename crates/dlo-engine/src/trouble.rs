@@ -24,11 +24,21 @@ fn remedy(kind: StoreErrorKind) -> Remedy {
     }
 }
 
+/// Verbs that only read: that they work says nothing about saving.
+const READS: [&str; 4] = ["due_destinations", "destination", "lost_claims", "overdue"];
+
+/// What one kind of verb meets.
+#[derive(Debug, Default)]
+struct Side {
+    failing: AtomicBool,
+    state: Mutex<Option<StoreErrorKind>>,
+}
+
 /// State of the store as the engine meets it.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
-    failing: AtomicBool,
-    state: Mutex<Option<StoreErrorKind>>,
+    reads: Side,
+    writes: Side,
     scout: AtomicBool,
     stuck: AtomicUsize,
 }
@@ -44,36 +54,42 @@ impl Drop for Stuck {
 }
 
 impl Trouble {
+    fn side(&self, verb: &str) -> &Side {
+        if READS.contains(&verb) { &self.reads } else { &self.writes }
+    }
+
     /// Takes note of a failure; logs it if the state changes by it.
     pub(crate) fn failed(&self, verb: &'static str, error: &StoreError) -> Remedy {
+        let side = self.side(verb);
         let kind = error.kind();
-        let before = locked(&self.state).replace(kind);
-        self.failing.store(true, Ordering::Release);
+        let before = locked(&side.state).replace(kind);
+        side.failing.store(true, Ordering::Release);
         if before != Some(kind) {
             events::store_failed(verb, error);
         }
         remedy(kind)
     }
 
-    /// Takes note of a write that worked.
-    pub(crate) fn worked(&self) {
-        if !self.is_failing() || self.stuck.load(Ordering::Acquire) > 0 {
+    /// Takes note of a verb that worked.
+    pub(crate) fn worked(&self, verb: &'static str) {
+        let side = self.side(verb);
+        if !side.failing.load(Ordering::Acquire) || self.stuck.load(Ordering::Acquire) > 0 {
             return;
         }
-        self.failing.store(false, Ordering::Release);
-        if let Some(kind) = locked(&self.state).take() {
-            events::store_recovered(kind.code());
+        side.failing.store(false, Ordering::Release);
+        if let Some(kind) = locked(&side.state).take() {
+            events::store_recovered(verb, kind.code());
         }
     }
 
     /// Whether the last write failed.
     pub(crate) fn is_failing(&self) -> bool {
-        self.failing.load(Ordering::Acquire)
+        self.writes.failing.load(Ordering::Acquire)
     }
 
     /// Kind of the present trouble.
     pub(crate) fn state(&self) -> Option<StoreErrorKind> {
-        *locked(&self.state)
+        locked(&self.writes.state).or(*locked(&self.reads.state))
     }
 
     /// While the store fails, claiming stops but for one claim at a time that finds out whether it works again.
@@ -142,10 +158,12 @@ mod tests {
         assert!(trouble.may_claim());
         let stuck = trouble.stick();
         trouble.claim_answered();
-        trouble.worked();
+        trouble.worked("claim");
         assert!(trouble.is_failing() && !trouble.may_claim(), "an outcome waits to be saved");
         drop(stuck);
-        trouble.worked();
+        trouble.worked("due_destinations");
+        assert!(trouble.is_failing(), "a read says nothing about saving");
+        trouble.worked("claim");
         assert!(trouble.may_claim() && trouble.may_claim());
         assert_eq!(trouble.failed("claim", &StoreError::new(StoreErrorKind::Fenced, "ended")), Remedy::End);
     }

@@ -198,7 +198,7 @@ impl Lane {
         self.shared.trouble.claim_answered();
         match answer.claim {
             Ok(claim) => {
-                self.store_worked();
+                self.store_worked("claim");
                 self.page_claimed(answer.errand, answer.limit, answer.permit, *claim);
             }
             Err(error) => {
@@ -212,7 +212,7 @@ impl Lane {
 
     fn page_claimed(&mut self, errand: Errand, limit: usize, permit: Option<OwnedSemaphorePermit>, claim: Claim) {
         let Claim { page, reloaded } = claim;
-        self.clock.answered(page.now, self.shared.env.now());
+        self.shared.clock_told(page.now);
         let got = page.claimed.len();
         let mode = self.shared.options.mode;
         let work = page.claimed.into_iter().map(|claimed| {

@@ -121,7 +121,7 @@ impl Lane {
         self.marking = None;
         match answer {
             Ok(results) => {
-                self.store_worked();
+                self.store_worked("mark_sent");
                 for (work, result) in work.into_iter().zip(results) {
                     self.mark_set(work, result);
                 }

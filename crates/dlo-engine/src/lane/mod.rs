@@ -23,7 +23,6 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::{
     EngineError,
-    clock::StoreClock,
     directory::Loaded,
     shared::{LaneKey, Phase, Shared, Slot, locked},
     trouble::{Backoff, Stuck},
@@ -69,7 +68,6 @@ pub(crate) struct Lane {
     admission: Admission,
     /// Health as it will be once the outcomes in hand are saved, if that differs.
     foreseen: Option<Health>,
-    clock: StoreClock,
 
     /// Claimed, not started.
     queue: VecDeque<Work>,
@@ -155,7 +153,6 @@ impl Lane {
             health: None,
             admission,
             foreseen: None,
-            clock: StoreClock::default(),
             queue: VecDeque::new(),
             marking: None,
             marked: VecDeque::new(),
@@ -238,7 +235,7 @@ impl Lane {
 
     /// The database's time.
     fn now(&self) -> Timestamp {
-        self.clock.at(self.shared.env.now())
+        self.shared.now()
     }
 
     fn admission(&self) -> Admission {
@@ -293,8 +290,8 @@ impl Lane {
         self.resting = Some(self.shared.env.sleep(self.backoff.next()));
     }
 
-    fn store_worked(&mut self) {
-        self.shared.trouble.worked();
+    fn store_worked(&mut self, verb: &'static str) {
+        self.shared.trouble.worked(verb);
         self.backoff.reset();
     }
 

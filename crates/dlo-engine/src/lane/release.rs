@@ -47,7 +47,7 @@ impl Lane {
         self.releasing = None;
         match answer {
             Ok(results) => {
-                self.store_worked();
+                self.store_worked("release");
                 let mut applied = 0;
                 for (claim, result) in claims.iter().zip(results) {
                     self.errand_ended(claim.key.entry);

@@ -76,8 +76,8 @@ impl Future for Settling {
 impl Lane {
     /// Takes outcomes in, to be settled with the next batch.
     pub(super) fn finish(&mut self, outcomes: Vec<(Work, Outcome)>, started: Timestamp, finished: Timestamp) {
-        let known = self.clock.at(finished);
-        let started = self.clock.at(started);
+        let known = self.shared.database_time(finished);
+        let started = self.shared.database_time(started);
         let before = self.finished.len();
         self.finished.reserve(outcomes.len());
         for (work, outcome) in outcomes {
@@ -183,7 +183,7 @@ impl Lane {
         match saved {
             Ok(answer) => {
                 self.stuck = None;
-                self.store_worked();
+                self.store_worked("settle");
                 self.transitions_saved(&batch, notes, &answer.results);
                 if !answer.health_applied {
                     // Another worker or a person changed it first: learn again on what it is now.

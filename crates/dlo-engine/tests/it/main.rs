@@ -8,5 +8,6 @@ mod world;
 mod crash;
 mod delivery;
 mod holds;
+mod logs;
 mod running;
 mod traps;

@@ -257,6 +257,13 @@ fn d17_the_database_clock_decides() {
         assert!(due >= expected && due < expected.after(SECOND), "skew {skew}: due {due}, expected {expected}");
         office.run_for(MINUTE + SECOND).unwrap();
         assert_eq!(log.len(), 2, "skew {skew}");
+        // What a lost worker left behind is due at once, by the database's clock too.
+        office.wait(10 * MINUTE);
+        office.hanging("own");
+        office.run_and_kill_after(SECOND);
+        let log = office.answering("own", delivered());
+        office.run_for(SECOND).unwrap();
+        assert_eq!(log.len(), 1, "skew {skew}");
         office.check();
     }
 }
