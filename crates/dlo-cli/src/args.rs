@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand};
+use dlo_core::TenantId;
 
 use crate::commands::{
     audit, completions, config, dead_letters, demo, destinations, doctor, enqueue, entries, explain, init, redrive,
@@ -33,7 +34,7 @@ pub(crate) struct Global {
     pub(crate) store: Option<PathBuf>,
     /// Tenant [default: `tenant` of the configuration for acts; all tenants for lists]
     #[arg(long, global = true, value_name = "NAME")]
-    pub(crate) tenant: Option<String>,
+    pub(crate) tenant: Option<TenantId>,
     /// How data is written to stdout
     #[arg(long, short, global = true, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: Format,

@@ -15,15 +15,16 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     /// Where data goes.
     pub(crate) out: Out,
-    /// The tenant, if a flag names it.
-    named_tenant: bool,
+    /// The tenant that a flag names. It is not put over the configuration: there `tenant` is also the tenant of
+    /// destinations that name none, and no flag may move a destination to another tenant.
+    named_tenant: Option<TenantId>,
 }
 
 impl Context {
     /// Reads the configuration.
     pub(crate) fn load(global: &Global, overrides: Overrides, out: Out) -> Result<Self> {
         let config = Config::load(global.config.as_deref(), &variable, &put_over(global, overrides))?;
-        Ok(Self { config, out, named_tenant: global.tenant.is_some() })
+        Ok(Self { config, out, named_tenant: global.tenant.clone() })
     }
 
     /// Emitter kinds of this binary.
@@ -38,12 +39,12 @@ impl Context {
 
     /// The tenant of acts.
     pub(crate) fn tenant(&self) -> &TenantId {
-        &self.config.tenant
+        self.named_tenant.as_ref().unwrap_or(&self.config.tenant)
     }
 
     /// The tenant that lists are narrowed to, if a flag names one.
     pub(crate) fn listed_tenant(&self) -> Option<TenantId> {
-        self.named_tenant.then(|| self.config.tenant.clone())
+        self.named_tenant.clone()
     }
 }
 
@@ -55,9 +56,6 @@ pub(crate) fn office(outbox: &Outbox) -> Office {
 fn put_over(global: &Global, mut overrides: Overrides) -> Overrides {
     if let Some(store) = &global.store {
         overrides = overrides.set("store.path", "--store", store.to_string_lossy());
-    }
-    if let Some(tenant) = &global.tenant {
-        overrides = overrides.set("tenant", "--tenant", tenant);
     }
     match global.log_format {
         Some(LogFormat::Text) => overrides = overrides.set("log.format", "--log-format", "text"),

@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     Store = 5,
     /// Reading or writing files, streams or sockets failed.
     Io = 6,
+    /// A defect in `dlo` itself; also what the runtime gives after a panic.
+    Defect = 101,
     /// Ended at once by a second signal.
     Interrupted = 130,
 }
@@ -39,6 +41,7 @@ Exit codes:
   4    nothing was done: refused by a rule, or there is no such thing
   5    the store can't be used
   6    reading or writing files, streams or sockets failed
+  101  a defect in dlo itself: please report it
   130  ended at once by a second signal
 
 Data goes to stdout, everything else to stderr. `dlo explain CODE` explains any code that is shown.";

@@ -6,6 +6,8 @@ use std::{fmt, io};
 use dlo::OpenError;
 use dlo::config::ConfigError;
 use dlo::office::OfficeError;
+use dlo_core::OptionError;
+use dlo_engine::EngineError;
 use dlo_ports::StoreError;
 
 use crate::commands::explain;
@@ -25,6 +27,8 @@ pub(crate) mod code {
     pub(crate) const USAGE: &str = "cli.usage";
     /// A check found something.
     pub(crate) const CHECK_FAILED: &str = "cli.check_failed";
+    /// `dlo` itself is wrong.
+    pub(crate) const DEFECT: &str = "cli.defect";
     /// All items were refused.
     pub(crate) const REFUSED: &str = "cli.refused";
 
@@ -33,7 +37,7 @@ pub(crate) mod code {
 
     /// All of them.
     #[cfg(test)]
-    pub(crate) const ALL: [&str; 8] = [IO, EXISTS, NOT_FOUND, PARTIAL, USAGE, CHECK_FAILED, REFUSED, CONFLICT];
+    pub(crate) const ALL: [&str; 9] = [DEFECT, IO, EXISTS, NOT_FOUND, PARTIAL, USAGE, CHECK_FAILED, REFUSED, CONFLICT];
 }
 
 /// Why a command ended without doing all that was asked.
@@ -182,6 +186,23 @@ impl From<OfficeError> for Failure {
             OfficeError::Forbidden { .. } => Self::new(Exit::Refused, error.code(), error.to_string()),
             _ => Self::new(Exit::Usage, error.code(), error.to_string()),
         }
+    }
+}
+
+impl From<OptionError> for Failure {
+    fn from(error: OptionError) -> Self {
+        EngineError::from(error).into()
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let exit = match &error {
+            EngineError::Options(_) => Exit::Usage,
+            EngineError::Store { .. } => Exit::Store,
+            _ => Exit::Defect,
+        };
+        Self::new(exit, error.code(), error.to_string()).caused_by(&error)
     }
 }
 

@@ -30,6 +30,7 @@ use output::Out;
 const SHUTDOWN: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| output::defect(panic.location())));
     let cli = Cli::parse();
     let as_json = cli.global.log_format == Some(LogFormat::Json);
     let verbose = cli.global.verbose > 0;

@@ -3,12 +3,13 @@
 //! Data goes to stdout and nothing else does. Colour and `NO_COLOR` are decided by `anstream`.
 
 use std::io::{self, IsTerminal, Write};
+use std::panic::Location;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, code};
 
 /// How data is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -205,6 +206,12 @@ pub(crate) fn warn(text: &str) {
 /// Whether somebody watches stderr (and so wants progress).
 pub(crate) fn stderr_is_watched() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Tells of a panic by its place alone: its message may hold content (I-13).
+pub(crate) fn defect(place: Option<&Location<'_>>) {
+    let place = place.map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
+    item_failed(code::DEFECT, &format!("dlo has a defect: it panicked at {place}; nothing that was saved is lost"));
 }
 
 /// Reports why the command ended, as people (`error[code]: …`, `hint: …`) or log readers (one JSON object) want it.

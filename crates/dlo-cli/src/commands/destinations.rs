@@ -87,10 +87,13 @@ pub(crate) async fn run(command: Command, mut context: Context) -> Result<Exit> 
 }
 
 async fn apply(mut context: Context, outbox: &Outbox) -> Result<Exit> {
-    let specs = context.config.destinations.clone();
+    let mut specs = context.config.destinations.clone();
+    if let Some(tenant) = context.listed_tenant() {
+        specs.retain(|spec| spec.tenant == tenant);
+    }
     if specs.is_empty() {
-        return Err(Failure::usage("the configuration names no destination")
-            .hint("add a `[destinations.NAME]` table; `dlo init` writes an example"));
+        return Err(Failure::usage("the configuration names no destination (of that tenant)")
+            .hint("add a `[[destinations]]` table; `dlo init` writes an example"));
     }
     let report = office(outbox).apply_destinations(specs).await?;
     for warning in &report.warnings {

@@ -14,8 +14,8 @@ use crate::output::{Out, Row, note};
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Paging {
     /// Rows at most
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: usize,
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     /// Continue after the row with this `seq`
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
@@ -36,7 +36,7 @@ impl Paging {
         R: Row + for<'a> From<&'a T>,
         F: Future<Output = std::result::Result<Page<T>, StoreError>>,
     {
-        let wanted = if self.all { usize::MAX } else { self.limit };
+        let wanted = if self.all { usize::MAX } else { self.limit as usize };
         let mut after = self.after;
         let mut list = out.list::<R>();
         let mut more = None;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use dlo::Outbox;
 use dlo::config::Overrides;
 use dlo_core::{DestinationName, EngineOptions};
-use dlo_engine::{Ended, Engine, Until};
+use dlo_engine::{Ended, Until};
 
 use super::drift;
 use crate::context::Context;
@@ -63,8 +63,7 @@ pub(crate) async fn run(args: Args, context: Context) -> Result<Exit> {
     }
     let options = narrowed(&args, &context);
     check_leases(&options, &outbox).await?;
-    let engine = Engine::new(outbox.store(), outbox.env(), options)
-        .map_err(|error| Failure::new(Exit::Usage, "engine.options_invalid", error.to_string()))?;
+    let engine = outbox.engine(options)?;
     let metrics = metrics::start(&context.config.metrics, &outbox, engine.handle()).await?;
 
     let until = if args.until_empty { Until::Empty } else { Until::Stopped };
@@ -76,8 +75,7 @@ pub(crate) async fn run(args: Args, context: Context) -> Result<Exit> {
         ended = work => ended,
     };
     metrics.finish().await;
-    let ended = ended.map_err(|error| Failure::new(Exit::Store, error.code(), error.to_string()).caused_by(&error))?;
-    tell_end(ended, &outbox).await?;
+    tell_end(ended?, &outbox).await?;
     Ok(Exit::Ok)
 }
 

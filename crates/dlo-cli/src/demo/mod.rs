@@ -16,7 +16,7 @@ use core::time::Duration;
 use std::path::Path;
 
 use dlo_core::{Class, DeadLetterId, EntryState};
-use dlo_engine::{Engine, Until};
+use dlo_engine::Until;
 use dlo_ports::store::RedriveResult;
 use tokio::sync::oneshot;
 
@@ -58,8 +58,7 @@ pub(crate) async fn run(parent: &Path, out: &mut Out) -> Result<Exit> {
         tally.lines, tally.created, tally.entries, tally.existing
     ));
 
-    let engine = Engine::new(stage.outbox.store(), stage.outbox.env(), stage.config.engine.clone())
-        .map_err(|error| Failure::new(Exit::Usage, "engine.options_invalid", error.to_string()))?;
+    let engine = stage.outbox.engine(stage.config.engine.clone())?;
     let (stop, stopped) = oneshot::channel::<()>();
     let running = tokio::spawn(engine.run_until(Until::Stopped, async move {
         let _ = stopped.await;
@@ -68,10 +67,9 @@ pub(crate) async fn run(parent: &Path, out: &mut Out) -> Result<Exit> {
     let story = tell_story(&stage).await;
     // The engine ends in good order whether the story came to its end or not.
     let _ = stop.send(());
-    let ended =
-        running.await.map_err(|_| Failure::new(Exit::CheckFailed, code::CHECK_FAILED, "the engine panicked"))?;
+    let ended = running.await.map_err(|_| Failure::new(Exit::Defect, code::DEFECT, "the engine panicked"))?;
     let redrives = story?;
-    ended.map_err(|error| Failure::new(Exit::Store, error.code(), error.to_string()).caused_by(&error))?;
+    ended?;
 
     let cast = Cast::read(&stage.outbox).await?;
     let took = stage.env.now().since(started);

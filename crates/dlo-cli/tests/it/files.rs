@@ -32,7 +32,7 @@ fn unknown_keys_are_errors_with_line_and_column() {
 fn config_show_names_the_origin_of_every_value() {
     let place = Place::empty();
     place.write("dlo.toml", "[engine]\nworker = \"w\"\n");
-    let mut command = place.command(&["--output", "json", "--tenant", "acme", "config", "show"]);
+    let mut command = place.command(&["--output", "json", "--store", "x.db", "config", "show"]);
     let shown: serde_json::Value =
         serde_json::from_slice(&command.env("DLO_LOG_LEVEL", "error").output().unwrap().stdout).unwrap();
     let origin = |key: &str| {
@@ -42,7 +42,7 @@ fn config_show_names_the_origin_of_every_value() {
     assert!(origin("engine.worker").ends_with("dlo.toml:2"), "{}", origin("engine.worker"));
     assert_eq!(origin("engine.lease"), "default");
     assert!(origin("log.level").contains("DLO_LOG_LEVEL"));
-    assert!(origin("tenant").contains("--tenant"));
+    assert!(origin("store.path").contains("--store"));
 }
 
 #[test]

@@ -78,3 +78,20 @@ fn errors_can_be_json_lines() {
     let error: serde_json::Value = serde_json::from_str(ran.err.trim()).unwrap();
     assert_eq!(error["code"], "cli.not_found");
 }
+
+#[test]
+fn the_page_of_the_command_line_names_every_exit_code_and_verb() {
+    let page = include_str!("../../../../docs/cli.md");
+    let help = Place::empty().dlo(&["--help"]).ends(0).out;
+    let codes = help.split_once("Exit codes:").unwrap().1.lines().filter_map(|line| line.trim().split_once(' '));
+    let codes: Vec<&str> = codes.map(|(code, _)| code).filter(|code| code.parse::<u8>().is_ok()).collect();
+    assert_eq!(codes.len(), 9);
+    for code in codes {
+        assert!(page.contains(&format!("| {code} |")), "exit code {code} is missing in docs/cli.md");
+    }
+    let commands = help.split_once("Commands:").unwrap().1.split_once("Options:").unwrap().0;
+    for verb in commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
+        let named = page.contains(&format!("| `{verb}`")) || page.contains(&format!("| `{verb} "));
+        assert!(verb.is_empty() || verb == "help" || named, "{verb} is missing in docs/cli.md");
+    }
+}

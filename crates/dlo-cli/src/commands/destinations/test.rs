@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dlo::Outbox;
-use dlo_core::{Destination, EntryId, EnvelopeId, Failure as Evidence, Observed, Outcome};
+use dlo_core::{Destination, EntryId, EnvelopeId, Failure as Evidence, Observed, Outcome, reason};
+use dlo_ports::env::EmitterError;
 use dlo_ports::{Emission, Env};
 use serde::Serialize;
 
@@ -11,6 +12,9 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result, code};
 use crate::output::{Out, Sheet};
 use crate::wire::{or_dash, span};
+
+/// Code that the office gives for the same cause when a destination is applied.
+const SETTINGS_INVALID: &str = "office.settings_invalid";
 
 /// What came of a ping.
 #[derive(Serialize)]
@@ -42,9 +46,13 @@ impl Sheet for PingSheet {
 /// Sends the ping and shows the answer.
 pub(crate) async fn ping(destination: &Destination, outbox: &Outbox, out: &mut Out) -> Result<Exit> {
     let env = outbox.env();
-    let emitter = env
-        .emitter(destination)
-        .map_err(|error| Failure::new(Exit::Refused, "office.settings_invalid", error.to_string()))?;
+    let emitter = env.emitter(destination).map_err(|error| {
+        let code = match &error {
+            EmitterError::UnknownKind { .. } => reason::EMITTER_UNKNOWN.as_str().to_owned(),
+            EmitterError::Settings { .. } => SETTINGS_INVALID.to_owned(),
+        };
+        Failure::new(Exit::Refused, code, error.to_string())
+    })?;
     let emission = emission(destination, &*env);
     let operation_key = emission.operation_key.to_string();
     let (started, timeout) = (env.now(), emission.timeout);
