@@ -3,3 +3,4 @@
 mod harness;
 mod many_engines;
 mod one_engine;
+mod oracle;
