@@ -287,9 +287,9 @@ pub fn redrive_refusal(
     match destination.spec.duplicates {
         Duplicates::Harmful => Some(RedriveRefusal::Unanswered { destination: name }),
         Duplicates::Tolerated => None,
-        Duplicates::Deduplicated { window } => {
+        Duplicates::Deduplicated { .. } => {
             // The window runs from the first claim of the operation key, so a redrive does not restart it.
-            let until = dead_letter.first_claimed.unwrap_or(dead_letter.opened).after(window);
+            let until = destination.spec.repeatable_until(dead_letter.first_claimed.unwrap_or(dead_letter.opened));
             (until <= now).then_some(RedriveRefusal::WindowOver { destination: name, until })
         }
     }

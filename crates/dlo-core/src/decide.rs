@@ -24,7 +24,7 @@ use crate::{
     outcome::Receipt,
     policy::Alternative,
     reason,
-    route::{self, Counts, Given, Limit, Route},
+    route::{self, Counts, Given, Limit, Route, Row},
     schedule,
 };
 
@@ -146,17 +146,8 @@ pub fn may_emit(entry: &Entry, destination: &Destination, now: Timestamp) -> Res
     Ok(())
 }
 
-/// When a send of this entry may no longer be repeated: the end of its deduplication window. `None` = always may.
-fn window_end(entry: &Entry, duplicates: Duplicates, now: Timestamp) -> Option<Timestamp> {
-    match duplicates {
-        Duplicates::Tolerated => None,
-        Duplicates::Deduplicated { window } => Some(entry.first_claimed.unwrap_or(now).after(window)),
-        Duplicates::Harmful => Some(Timestamp::EPOCH),
-    }
-}
-
 fn repeatable_at(entry: &Entry, destination: &Destination, at: Timestamp) -> bool {
-    window_end(entry, destination.spec.duplicates, at).is_none_or(|end| at < end)
+    at < destination.spec.repeatable_until(entry.first_claimed.unwrap_or(at))
 }
 
 /// Decides. Pure: the same inputs give the same transition.
@@ -183,21 +174,8 @@ pub fn decide(entry: &Entry, event: &Event, context: &Context<'_>) -> Transition
         _ => context.now,
     };
     let mut progress = happened.progress(entry, row.counts, context.now);
-    let bound = if row.route.is_wait() {
-        route::ends(|limit| match limit {
-            Limit::UnrepeatableSend => progress.unanswered && !repeatable_at(entry, context.destination, due),
-            Limit::AllowanceUsedUp | Limit::AllowanceUsedUpForReview => {
-                let used_up = row.is_charged() && charged(entry, &progress) >= policy.max_retry_attempts;
-                used_up && limit == allowance_limit(policy.dead_letter_on_max_retry_attempts, policy.alternative)
-            }
-            Limit::CrashesUsedUp => {
-                row.counts == Counts::Crashed && crashes(entry, &progress) >= policy.max_crashed_attempts
-            }
-            Limit::Expired => ends <= context.now,
-        })
-    } else {
-        None
-    };
+    let wait = Wait { entry, context, row, progress: &progress, due };
+    let bound = if row.route.is_wait() { route::ends(|limit| wait.exceeds(limit)) } else { None };
     let attempt = happened.attempt(entry, row.is_charged(), context);
     progress.attempts += u32::from(attempt.is_some());
     let next = match bound.map_or(row.route, |bound| bound.route) {
@@ -212,20 +190,42 @@ pub fn decide(entry: &Entry, event: &Event, context: &Context<'_>) -> Transition
     Transition { next, progress, attempt, observation: happened.observation(entry) }
 }
 
-fn charged(entry: &Entry, progress: &Progress) -> u32 {
-    progress.counters.failed.saturating_sub(entry.baseline.failed)
+/// A wait that a row asks for, to be held against the bounds.
+struct Wait<'a> {
+    entry: &'a Entry,
+    context: &'a Context<'a>,
+    row: &'static Row,
+    /// Progress with what happened counted in.
+    progress: &'a Progress,
+    due: Timestamp,
 }
 
-fn crashes(entry: &Entry, progress: &Progress) -> u32 {
-    progress.counters.crashed.saturating_sub(entry.baseline.crashed)
-}
+impl Wait<'_> {
+    fn exceeds(&self, limit: Limit) -> bool {
+        let destination = self.context.destination;
+        let policy = &destination.spec.policy;
+        match limit {
+            Limit::UnrepeatableSend => self.progress.unanswered && !repeatable_at(self.entry, destination, self.due),
+            Limit::AllowanceUsedUp => {
+                self.allowance_used_up() && (policy.dead_letter_on_max_retry_attempts || policy.alternative.is_none())
+            }
+            Limit::AllowanceUsedUpForReview => {
+                self.allowance_used_up() && policy.alternative == Some(Alternative::ManualReview)
+            }
+            Limit::CrashesUsedUp => self.crashes_used_up(),
+            Limit::Expired => self.entry.expires(policy.max_age) <= self.context.now,
+        }
+    }
 
-/// Which limit a used-up allowance is. With the alternative `max_age` it is one that no bound names: age ends it.
-fn allowance_limit(dead_letters: bool, alternative: Option<Alternative>) -> Limit {
-    match (dead_letters, alternative) {
-        (true, _) | (false, None) => Limit::AllowanceUsedUp,
-        (false, Some(Alternative::ManualReview)) => Limit::AllowanceUsedUpForReview,
-        (false, Some(Alternative::MaxAge)) => Limit::Expired,
+    /// The failure in hand counts (P-01).
+    fn allowance_used_up(&self) -> bool {
+        let used = self.progress.counters.failed.saturating_sub(self.entry.baseline.failed);
+        self.row.is_charged() && used >= self.context.destination.spec.policy.max_retry_attempts
+    }
+
+    fn crashes_used_up(&self) -> bool {
+        let used = self.progress.counters.crashed.saturating_sub(self.entry.baseline.crashed);
+        self.row.counts == Counts::Crashed && used >= self.context.destination.spec.policy.max_crashed_attempts
     }
 }
 

@@ -127,6 +127,23 @@ impl DestinationSpec {
     }
 }
 
+impl DestinationSpec {
+    /// Until when a send whose answer is not known may be begun again, if the entry was first claimed at that time
+    /// (I-10, risk R4): never where duplicates are harmful, always where they are tolerated.
+    ///
+    /// A window begins with the first claim, which is no later than the provider's own first sight, and a repeated
+    /// send has to arrive before its end: so it may begin until one `emission_deadline` before.
+    pub fn repeatable_until(&self, first_claimed: Timestamp) -> Timestamp {
+        match self.duplicates {
+            Duplicates::Harmful => Timestamp::EPOCH,
+            Duplicates::Tolerated => Timestamp::MAX,
+            Duplicates::Deduplicated { window } => {
+                first_claimed.after(window.saturating_sub(self.policy.emission_deadline))
+            }
+        }
+    }
+}
+
 /// A stored destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {

@@ -226,7 +226,7 @@ pub static ROWS: &[Row] = &[
 pub enum Limit {
     /// A send is unanswered, and when the next try would be due it may not be repeated (I-10).
     UnrepeatableSend,
-    /// The failure in hand used the last of the allowance, and that dead-letters (P-01, P-02).
+    /// The failure in hand used the last of the allowance, and the policy names no alternative (P-01, P-02).
     AllowanceUsedUp,
     /// The same, where the policy's alternative is manual review.
     AllowanceUsedUpForReview,

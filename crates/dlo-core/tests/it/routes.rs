@@ -308,11 +308,12 @@ fn bound_unanswered() {
     let place = destination(DEDUPLICATED, exact());
     let mut entry = claimed_after(1);
     entry.progress.unanswered = true;
-    entry.first_claimed = Some(NOW.after(MINUTE * 5).before(WINDOW));
-    // The second failure waits five minutes: the window ends exactly then.
+    // The second failure waits five minutes: exactly then a repeated send could arrive after the window.
+    let too_early = NOW.after(MINUTE * 5).before(WINDOW).after(exact().emission_deadline);
+    entry.first_claimed = Some(too_early);
     let transition = decide_at(&entry, &place, &Event::Emitted(http(429)), NOW);
     assert_eq!((dead(&transition).class, &dead(&transition).code), (Class::Ambiguous, &reason::OUTCOME_AMBIGUOUS));
-    entry.first_claimed = Some(NOW.after(MINUTE * 5).before(WINDOW).after(core::time::Duration::from_micros(1)));
+    entry.first_claimed = Some(too_early.after(core::time::Duration::from_micros(1)));
     let in_time = decide_at(&entry, &place, &Event::Emitted(http(429)), NOW);
     assert_eq!(waits(&in_time).1, NOW.after(MINUTE * 5));
     assert!(in_time.progress.unanswered, "a refusal does not settle the send before it");
