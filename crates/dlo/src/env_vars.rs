@@ -1,4 +1,5 @@
 //! Every environment variable that the product reads, each with what it does.
+#![doc = include_str!("../docs/environment.md")]
 
 /// One variable that stands over a key of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -161,6 +161,17 @@ fn every_environment_variable_stands_over_a_key() {
 }
 
 #[test]
+fn the_page_of_environment_variables_says_what_the_code_says() {
+    let rows = dlo::env_vars::ALL.iter().map(|variable| {
+        let key = if variable.key.is_empty() { "–".to_owned() } else { format!("`{}`", variable.key) };
+        format!("| `{}` | {key} | {} |", variable.name, variable.doc)
+    });
+    let page = include_str!("../../docs/environment.md");
+    let stated: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(stated, rows.collect::<Vec<_>>());
+}
+
+#[test]
 fn what_is_wrong_in_a_flag_or_variable_names_it() {
     let env = |name: &str| (name == "DLO_METRICS_LISTEN").then(|| "somewhere".to_owned());
     let overrides = Overrides::default().set("tenant", "--tenant", "Not A Tenant").set("store.pth", "--stroe", "x");
