@@ -5,6 +5,7 @@ use dlo::config::{LogFormat, Origin};
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::{Failure, Result};
+use crate::output::speak_json;
 
 /// Level of commands that end at once, unless somebody asked for another: their answer is what matters.
 const SHORT_COMMAND_LEVEL: &str = "warn";
@@ -19,7 +20,10 @@ pub(crate) fn start(config: &dlo::Config, long_running: bool) -> Result {
     // Only a process that already logs can refuse, and then its choice stands.
     let _ = match config.log.format {
         LogFormat::Text => logs.with_ansi(AutoStream::choice(&std::io::stderr()) != ColorChoice::Never).try_init(),
-        LogFormat::Json => logs.json().flatten_event(true).try_init(),
+        LogFormat::Json => {
+            speak_json();
+            logs.json().flatten_event(true).try_init()
+        }
     };
     Ok(())
 }

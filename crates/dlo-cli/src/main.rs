@@ -32,11 +32,13 @@ const SHUTDOWN: Duration = Duration::from_millis(200);
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| output::defect(panic.location())));
     let cli = Cli::parse();
-    let as_json = cli.global.log_format == Some(LogFormat::Json);
+    if cli.global.log_format == Some(LogFormat::Json) {
+        output::speak_json();
+    }
     let verbose = cli.global.verbose > 0;
     let exit = match run(cli) {
         Ok(exit) => exit,
-        Err(failure) => output::report(&failure, as_json, verbose),
+        Err(failure) => output::report(&failure, verbose),
     };
     exit.into()
 }

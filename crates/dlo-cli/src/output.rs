@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout and nothing else does. Colour and `NO_COLOR` are decided by `anstream`.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::io::{self, IsTerminal, Write};
 use std::panic::Location;
 
@@ -188,19 +189,38 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Tells the person something that is not data. A stderr that is gone is no reason to stop.
+/// Whether stderr is read by a program, which wants one JSON object a line of everything.
+static JSON_ON_STDERR: AtomicBool = AtomicBool::new(false);
+
+/// From now on everything that is said on stderr is one JSON object a line.
+pub(crate) fn speak_json() {
+    JSON_ON_STDERR.store(true, Ordering::Relaxed);
+}
+
+/// Says something on stderr: as text, or as a JSON object. A stderr that is gone is no reason to stop.
+fn say(text: &str, level: &str, code: Option<&str>, message: &str) {
+    let mut stderr = anstream::stderr();
+    let _ = if JSON_ON_STDERR.load(Ordering::Relaxed) {
+        writeln!(stderr, "{}", serde_json::json!({ "level": level, "code": code, "message": message }))
+    } else {
+        writeln!(stderr, "{text}")
+    };
+}
+
+/// Tells the person something that is not data.
 pub(crate) fn note(text: impl AsRef<str>) {
-    let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+    let text = text.as_ref();
+    say(text, "INFO", None, text.trim());
 }
 
 /// Tells the person of one item that failed, without ending the command.
 pub(crate) fn item_failed(code: &str, text: &str) {
-    let _ = writeln!(anstream::stderr(), "{RED}error[{code}]{RESET}: {}", clean(text));
+    say(&format!("{RED}error[{code}]{RESET}: {}", clean(text)), "ERROR", Some(code), text);
 }
 
 /// Tells the person of something to look at.
 pub(crate) fn warn(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{RED}warning{RESET}: {}", clean(text));
+    say(&format!("{RED}warning{RESET}: {}", clean(text)), "WARN", None, text);
 }
 
 /// Whether somebody watches stderr (and so wants progress).
@@ -215,12 +235,12 @@ pub(crate) fn defect(place: Option<&Location<'_>>) {
 }
 
 /// Reports why the command ended, as people (`error[code]: …`, `hint: …`) or log readers (one JSON object) want it.
-pub(crate) fn report(failure: &Failure, as_json: bool, verbose: bool) -> Exit {
+pub(crate) fn report(failure: &Failure, verbose: bool) -> Exit {
     if failure.is_quiet() {
         return failure.exit();
     }
     let mut stderr = anstream::stderr();
-    if as_json {
+    if JSON_ON_STDERR.load(Ordering::Relaxed) {
         let line = serde_json::json!({
             "level": "ERROR",
             "code": failure.code(),

@@ -1,6 +1,6 @@
 //! Entries.
 
-use dlo_core::{Counters, Entry, entry::LastFailure};
+use dlo_core::{Counters, Entry, EntryState, entry::LastFailure};
 use dlo_ports::store::{Ended, EntrySummary, EntryView};
 use serde::Serialize;
 
@@ -52,6 +52,11 @@ impl From<&EntrySummary> for EntryRow {
 }
 
 impl EntryRow {
+    /// A success at the first try leaves no attempt row.
+    fn tries(&self) -> u32 {
+        if self.state == EntryState::Delivered.as_str() { self.attempts.max(1) } else { self.attempts }
+    }
+
     fn state_cell(&self) -> String {
         if self.held { format!("{} (held)", self.state) } else { self.state.to_owned() }
     }
@@ -69,7 +74,7 @@ impl Row for EntryRow {
             self.destination.clone(),
             self.state_cell(),
             or_dash(self.status.map(str::to_owned)),
-            self.attempts.to_string(),
+            self.tries().to_string(),
             self.due_cell.clone(),
             or_dash(self.reason.clone()),
         ]

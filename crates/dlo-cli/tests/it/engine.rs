@@ -145,3 +145,15 @@ fn metrics_are_served_on_a_port() {
     signal(&child, "TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn with_json_logs_every_line_on_stderr_is_one_object() {
+    let endpoint = Endpoint::start();
+    let place = with_endpoint(&endpoint, "tolerated");
+    endpoint.answers("hook", 400);
+    place.dlo_reading(&events(2, "t"), &["enqueue", "-"]).ends(0);
+    let ran = place.dlo(&["--log-format", "json", "run", "--until-empty"]).ends(0);
+    let lines: Vec<serde_json::Value> = ran.err.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert!(lines.iter().any(|line| line["message"].as_str().is_some_and(|text| text.contains("2 open dead letters"))));
+    assert!(lines.len() > 3, "the engine logs what it does");
+}
