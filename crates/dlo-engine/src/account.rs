@@ -1,7 +1,7 @@
 //! What a saved transition means to logs and counters.
 
 use dlo_core::{
-    Class, DeadLetterId, DeliveryPolicy, Entry, EntryId, Reason, Timestamp,
+    Class, DeadLetterId, DeliveryPolicy, Entry, EntryId, Envelope, Reason, Timestamp,
     decide::{Next, Transition},
 };
 
@@ -72,17 +72,17 @@ impl Note {
         }
     }
 
-    /// Counts it and tells it, once it is saved.
-    pub(crate) fn tell(&self, shared: &Shared, key: &LaneKey, entry: EntryId) {
+    /// Counts it and tells it, once it is saved; with what the envelope says to find its traces elsewhere (P-10).
+    pub(crate) fn tell(&self, shared: &Shared, key: &LaneKey, entry: EntryId, envelope: Option<&Envelope>) {
         self.count(shared, key);
         match &self.end {
             End::Waits if self.class.is_none() && !self.charged => events::put_off(key, entry, self),
             End::Waits => events::emission_failed(key, entry, self),
-            End::ManualReview => events::manual_review(key, entry, self),
-            End::DeadLettered { id, code } => events::dead_letter_opened(key, entry, self, *id, code),
+            End::ManualReview => events::manual_review(key, entry, self, envelope),
+            End::DeadLettered { id, code } => events::dead_letter_opened(key, entry, self, *id, code, envelope),
         }
         if self.last_chance {
-            events::last_chance(key, entry, self);
+            events::last_chance(key, entry, self, envelope);
         }
         if let Some(due) = self.due {
             shared.expect_due(due);

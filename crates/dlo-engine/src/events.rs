@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use dlo_core::{
-    Class, DeadLetterId, EntryId, EntryKey, Health, Incarnation, Reason, Timestamp, TransitionResult, WorkerId,
+    Class, DeadLetterId, EntryId, EntryKey, Envelope, Health, Incarnation, Reason, Timestamp, TransitionResult,
+    WorkerId,
 };
 use dlo_ports::{StoreError, env::EmitterError};
 use tracing::{debug, error, info, warn};
@@ -62,23 +63,44 @@ pub(crate) fn put_off(key: &LaneKey, entry: EntryId, note: &Note) {
     );
 }
 
-pub(crate) fn last_chance(key: &LaneKey, entry: EntryId, note: &Note) {
-    warn!(
-        tenant = %key.0, destination = %key.1, %entry, attempt = note.attempt, class = class_of(note.class),
+/// Producer's identifiers that lead from an alert to its traces elsewhere: no content (P-10, I-13).
+macro_rules! alert {
+    ($envelope:expr, $($rest:tt)*) => {{
+        let envelope: Option<&Envelope> = $envelope;
+        warn!(
+            correlation_id = envelope.and_then(|e| e.correlation_id.as_deref()),
+            audit_residue_id = envelope.and_then(|e| e.audit_residue_id.as_deref()),
+            region = envelope.and_then(|e| e.region.as_deref()),
+            workload = envelope.and_then(|e| e.workload.as_deref()),
+            $($rest)*
+        );
+    }};
+}
+
+pub(crate) fn last_chance(key: &LaneKey, entry: EntryId, note: &Note, envelope: Option<&Envelope>) {
+    alert!(
+        envelope, tenant = %key.0, destination = %key.1, %entry, attempt = note.attempt, class = class_of(note.class),
         code = reason_of(note.reason.as_ref()), "the next failure of this entry will dead-letter it"
     );
 }
 
-pub(crate) fn dead_letter_opened(key: &LaneKey, entry: EntryId, note: &Note, id: DeadLetterId, code: &Reason) {
-    warn!(
-        tenant = %key.0, destination = %key.1, %entry, dead_letter = %id, attempt = note.attempt,
+pub(crate) fn dead_letter_opened(
+    key: &LaneKey,
+    entry: EntryId,
+    note: &Note,
+    id: DeadLetterId,
+    code: &Reason,
+    envelope: Option<&Envelope>,
+) {
+    alert!(
+        envelope, tenant = %key.0, destination = %key.1, %entry, dead_letter = %id, attempt = note.attempt,
         class = class_of(note.class), code = %code, cause = reason_of(note.reason.as_ref()), "dead letter opened"
     );
 }
 
-pub(crate) fn manual_review(key: &LaneKey, entry: EntryId, note: &Note) {
-    warn!(
-        tenant = %key.0, destination = %key.1, %entry, attempt = note.attempt, class = class_of(note.class),
+pub(crate) fn manual_review(key: &LaneKey, entry: EntryId, note: &Note, envelope: Option<&Envelope>) {
+    alert!(
+        envelope, tenant = %key.0, destination = %key.1, %entry, attempt = note.attempt, class = class_of(note.class),
         code = reason_of(note.reason.as_ref()), "entry set aside for manual review"
     );
 }

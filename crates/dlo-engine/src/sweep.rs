@@ -113,7 +113,7 @@ async fn settle(shared: &Shared, key: &LaneKey, entries: &[Entry], event: &Event
             if *event == Event::Overdue && matches!(note.end, End::DeadLettered { .. }) {
                 note.count(shared, key);
             } else {
-                note.tell(shared, key, entry.key.entry);
+                note.tell(shared, key, entry.key.entry, None);
             }
         }
     }

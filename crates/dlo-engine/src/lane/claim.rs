@@ -123,24 +123,32 @@ impl Lane {
         self.permit = permit;
     }
 
+    /// The next page, early enough that emissions don't wait for it: when half a page is left, or as much as is in
+    /// flight at once. Never more is in hand than a page and the concurrency.
     fn page_errand(&mut self) -> Option<(Errand, usize, Option<OwnedSemaphorePermit>)> {
-        let width = self.width();
-        let in_hand = self.in_hand();
-        if !self.wants_claim || in_hand > width {
+        if !self.wants_claim {
             return None;
         }
-        let limit = self.page_limit(width, in_hand)?;
+        let width = self.width();
+        let in_hand = self.in_hand();
+        let page = self.page(width);
+        if in_hand > width.max(page / 2) {
+            return None;
+        }
+        // While the destination recovers, nothing is claimed that can't start at once.
+        let recovering = matches!(self.admission(), Admission::Open(Some(_)));
+        let room = if recovering { width } else { page + width };
+        let limit = page.min(room.saturating_sub(in_hand));
+        if limit == 0 {
+            return None;
+        }
         self.wants_claim = false;
         Some((Errand::Normal, limit, None))
     }
 
     /// A page that is emitted before the lease is over, however slowly the destination answers (trap D23).
-    fn page_limit(&mut self, width: usize, in_hand: usize) -> Option<usize> {
+    fn page(&mut self, width: usize) -> usize {
         let policy = &self.loaded.destination.spec.policy;
-        if matches!(self.admission(), Admission::Open(Some(_))) {
-            // While it recovers, nothing is claimed that can't start at once.
-            return (width > in_hand).then(|| width - in_hand);
-        }
         let page = policy.page;
         let rounds = match self.shared.options.mode {
             DrainMode::Plain => usize::MAX,
@@ -150,19 +158,20 @@ impl Lane {
             }
         };
         let limit = (page as usize).min(width.saturating_mul(rounds)).clamp(1, MAX_PAGE);
-        if limit < page as usize && !self.warned_page {
+        let recovering = matches!(self.admission(), Admission::Open(Some(_)));
+        if limit < page as usize && !recovering && !self.warned_page {
             self.warned_page = true;
             events::page_shrunk(&self.slot.key, page, limit);
         }
-        Some(limit)
+        limit
     }
 
-    /// Hard deadline of a claim: twice what its entries may take, and at least the lease.
+    /// Hard deadline of a claim: twice what its entries, and those in hand before them, may take; at least the lease.
     fn hold_for(&self, limit: usize) -> Duration {
         match self.shared.options.mode {
             DrainMode::Plain => Duration::MAX,
             DrainMode::Claim => {
-                let rounds = u32::try_from(limit.div_ceil(self.width())).unwrap_or(u32::MAX);
+                let rounds = u32::try_from((self.in_hand() + limit).div_ceil(self.width())).unwrap_or(u32::MAX);
                 let page_time = self.loaded.destination.spec.policy.emission_deadline.saturating_mul(rounds);
                 self.shared.options.lease.max(page_time.saturating_mul(2))
             }

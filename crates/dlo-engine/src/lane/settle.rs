@@ -200,7 +200,9 @@ impl Lane {
             Err(error) => {
                 let remedy = self.shared.store_failed("settle", error);
                 if remedy == Remedy::End || self.phase() >= Phase::Cut {
-                    events::outcomes_given_up(self.key(), batch.len());
+                    if !batch.is_empty() {
+                        events::outcomes_given_up(self.key(), batch.len());
+                    }
                     return;
                 }
                 self.stuck.get_or_insert_with(|| self.shared.trouble.stick());
@@ -230,7 +232,8 @@ impl Lane {
         for (index, note) in notes {
             if results.get(index) == Some(&TransitionResult::Applied) {
                 delivered -= 1;
-                note.tell(&self.shared, &self.slot.key, batch[index].work.entry().key.entry);
+                let work = &batch[index].work;
+                note.tell(&self.shared, &self.slot.key, work.entry().key.entry, Some(&work.claimed.envelope));
             }
         }
         self.shared.metrics.settled(&self.slot.key, applied, delivered, batch.len() - applied);

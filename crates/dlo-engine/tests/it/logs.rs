@@ -67,7 +67,7 @@ impl core::fmt::Debug for Lines {
 
 /// An entry that fails until it is dead-lettered: each failure once, the alert before the last one, the dead letter.
 #[test]
-fn p05_an_alert_comes_before_the_dead_letter() {
+fn p10_an_alert_comes_before_the_dead_letter() {
     let mut office = Office::new();
     office.options.idle_poll = MINUTE;
     office.answering("down", http(503));
@@ -75,7 +75,7 @@ fn p05_an_alert_comes_before_the_dead_letter() {
         spec.policy.max_retry_attempts = 3;
         spec.policy.breaker.failures = 1_000;
     });
-    office.enqueue("one", 1);
+    office.enqueue_with("one", 1, |item| item.envelope.correlation_id = Some("order-17".to_owned()));
     let lines = Lines::during(|| {
         office.run_for(HOUR).unwrap();
     });
@@ -91,6 +91,7 @@ fn p05_an_alert_comes_before_the_dead_letter() {
         1,
         "{lines:?}"
     );
+    assert_eq!(lines.count(&["WARN", "correlation_id=\"order-17\""]), 2, "both alerts lead to the traces: {lines:?}");
     assert_eq!((lines.count(&["engine started"]), lines.count(&["engine stopped"])), (1, 1));
 }
 
