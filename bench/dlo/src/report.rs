@@ -4,10 +4,44 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// Median of the values; they are sorted in place.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
+/// Values of one figure, one a round.
+#[derive(Default)]
+pub(crate) struct Series(Vec<f64>);
+
+impl Series {
+    pub(crate) fn push(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        median(self.0.clone())
+    }
+
+    /// Words for a note: how far the rounds lie apart.
+    pub(crate) fn spread(&self) -> String {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        match (sorted.first(), sorted.last()) {
+            (Some(least), Some(most)) => {
+                format!("median of {} rounds, {} to {}", sorted.len(), rounded(*least), rounded(*most))
+            }
+            _ => "no rounds".to_owned(),
+        }
+    }
+}
+
+/// Median of the values.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    let middle = values.len() / 2;
+    if values.len() % 2 == 0 { f64::midpoint(values[middle - 1], values[middle]) } else { values[middle] }
+}
+
+/// The value that this share of the values does not exceed.
+pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = (values.len() as f64 * share).ceil() as usize;
+    values[at.clamp(1, values.len()) - 1]
 }
 
 /// How a value is held against its target.
