@@ -1,6 +1,5 @@
 //! Structured logs of the process, on stderr.
 
-use anstream::{AutoStream, ColorChoice};
 use dlo::config::{LogFormat, Origin};
 use tracing_subscriber::EnvFilter;
 
@@ -19,7 +18,7 @@ pub(crate) fn start(config: &dlo::Config, long_running: bool) -> Result {
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // Only a process that already logs can refuse, and then its choice stands.
     let _ = match config.log.format {
-        LogFormat::Text => logs.with_ansi(AutoStream::choice(&std::io::stderr()) != ColorChoice::Never).try_init(),
+        LogFormat::Text => logs.with_ansi(false).try_init(),
         LogFormat::Json => {
             speak_json();
             logs.json().flatten_event(true).try_init()

@@ -48,7 +48,7 @@ pub(crate) fn run(command: Command, mut context: Context) -> Result<Exit> {
                 warn(&warning);
             }
             let file = context.config.file.as_ref().map_or("defaults".to_owned(), |file| file.display().to_string());
-            note(format!("{file}: valid, {} destinations", context.config.destinations.len()));
+            note(format!("{file}: valid, destinations: {}", context.config.destinations.len()));
         }
         Command::Show => {
             let rows: Vec<ValueRow> = context.config.show().iter().map(ValueRow::from).collect();

@@ -92,7 +92,7 @@ async fn apply(mut context: Context, outbox: &Outbox) -> Result<Exit> {
         specs.retain(|spec| spec.tenant == tenant);
     }
     if specs.is_empty() {
-        return Err(Failure::usage("the configuration names no destination (of that tenant)")
+        return Err(Failure::usage("the configuration names no destination to apply")
             .hint("add a `[[destinations]]` table; `dlo init` writes an example"));
     }
     let report = office(outbox).apply_destinations(specs).await?;

@@ -116,5 +116,9 @@ async fn tell_end(ended: Ended, outbox: &Outbox) -> Result {
         total(|of| of.depth.waiting),
         total(|of| of.depth.dead_letters_open),
     ));
+    let held: Vec<&str> = stats.destinations.iter().filter(|of| of.held).map(|of| of.destination.as_str()).collect();
+    if !held.is_empty() {
+        note(format!("held: {} (`dlo destinations show NAME` says why)", held.join(", ")));
+    }
     Ok(())
 }

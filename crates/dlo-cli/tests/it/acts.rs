@@ -88,7 +88,7 @@ fn a_hold_stops_everything_until_it_is_released() {
     place.dlo_reading(&events(2, "t.x"), &["enqueue", "-"]).ends(0);
     let held = place.json(&["destinations", "hold", "--all", "--reason", "incident"]);
     assert_eq!(column(&held, "item"), ["default/hook", "default/pay"]);
-    place.dlo(&["run", "--until-empty"]).ends(0);
+    place.dlo(&["run", "--until-empty"]).ends(0).says("held: hook, pay");
     assert_eq!(endpoint.requests().len(), 0);
     let rows = place.json(&["entries", "list"]);
     assert!(rows.as_array().unwrap().iter().all(|row| row["held"] == true && row["state"] == "ready"));

@@ -157,3 +157,11 @@ fn with_json_logs_every_line_on_stderr_is_one_object() {
     assert!(lines.iter().any(|line| line["message"].as_str().is_some_and(|text| text.contains("2 open dead letters"))));
     assert!(lines.len() > 3, "the engine logs what it does");
 }
+
+#[test]
+fn forced_color_does_not_disturb_the_engine_and_its_logs() {
+    let place = Place::with_noop();
+    place.dlo_reading(&events(1, "t"), &["enqueue", "-"]).ends(0);
+    let ran = place.command(&["run", "--until-empty"]).env("CLICOLOR_FORCE", "1").output().unwrap();
+    Ran::from(ran).ends(0).says("engine started").says("1 delivered");
+}
