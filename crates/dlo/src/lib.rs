@@ -70,3 +70,8 @@ pub use env::ProcessEnv;
 pub use error::OpenError;
 pub use outbox::{OpenMode, Outbox};
 pub use registry::{EmitterFactory, Registry};
+
+/// Compiles the Rust of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
