@@ -109,7 +109,7 @@ pub(super) fn pace_delays_and_is_durable(b: &mut Bench) {
     paced(b);
     assert_eq!(b.page(MAIN, ClaimKind::Normal, 10).health.version, 0, "nothing due takes no pace");
     let entries = b.entries_at(MAIN, 4);
-    let page = b.page(MAIN, ClaimKind::Normal, 10);
+    let page = b.page(MAIN, ClaimKind::Normal, 3);
     assert_eq!(ids(&page.claimed), entries[..2]);
     assert_eq!(page.paced_until, Some(b.now().after(SECOND)));
     assert!(!page.more, "what pace stopped is not what the limit left");

@@ -32,6 +32,9 @@ pub(super) fn a_hold_is_a_predicate_of_the_claim(b: &mut Bench) {
     }
     assert_eq!(b.live(entry), row, "no row changed");
     assert!(b.entry(entry).summary.held);
+    let later = NewEntry { not_before: Some(b.now().after(HOUR)), ..b.item(MAIN) };
+    let later = b.save(later);
+    assert!(!b.entry(later).summary.held, "what is not due is not held (it waits anyway)");
     assert_eq!(b.hold_act(MAIN, HoldAct::Release), ActResult::Done);
     assert!(!b.entry(entry).summary.held);
     assert_eq!(ids(&b.claim(MAIN, 10)), [entry]);

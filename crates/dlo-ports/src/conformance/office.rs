@@ -129,6 +129,11 @@ pub(super) fn retry_now_out_of_manual_review_starts_a_generation(b: &mut Bench) 
     assert_eq!((&row.operation_key, row.first_claimed), (&before.operation_key, before.first_claimed), "I-11");
     assert!(row.seq > before.seq);
     let view = b.entry(id);
+    assert_eq!(
+        b.run(|store| store.stats()).destinations[0].enqueued_total,
+        2,
+        "a generation is counted as a redrive is"
+    );
     assert!(view.ended.is_empty(), "the old generation ended in none of the three ways");
     assert_eq!(view.attempts.len(), 1, "and its attempt stays");
     b.clock.set(due);
