@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dlo_core::{
     DestinationName, EnqueueKey, EntryId, EnvelopeId, NewEntry, TenantId, Timestamp,
     limits::{MAX_ENQUEUE_BATCH, MAX_FAN_OUT},
+    text::Code,
 };
 use dlo_ports::{
     StoreError, persisted,
@@ -79,12 +80,14 @@ struct Admission<'t, 'a> {
     turn: &'t mut Turn<'a>,
     backlogs: &'t mut Backlogs,
     take_key: CachedStatement<'t>,
+    /// Envelopes of earlier items of the batch that were imported: their rows are not written yet.
+    imported: BTreeMap<(TenantId, Code, DestinationName), EnvelopeId>,
 }
 
 impl<'t, 'a> Admission<'t, 'a> {
     fn prepare(turn: &'t mut Turn<'a>, backlogs: &'t mut Backlogs) -> Result<Self, StoreError> {
         let take_key = turn.tx.prepare_cached(include_str!("sql/enqueue_key_take.sql")).doing(DOING)?;
-        Ok(Self { turn, backlogs, take_key })
+        Ok(Self { turn, backlogs, take_key, imported: BTreeMap::new() })
     }
 
     fn judge<'i>(&mut self, item: &'i NewEntry) -> Result<Plan<'i>, StoreError> {
@@ -196,6 +199,9 @@ impl<'t, 'a> Admission<'t, 'a> {
             let backlog = of_tenant.get_mut(name).expect("loaded above");
             backlog.live += 1;
             backlog.added += 1;
+            if let Some(origin) = &item.origin {
+                self.imported.insert((tenant.clone(), origin.clone(), name.clone()), item.envelope.id);
+            }
         }
         Ok(Plan::Save { destinations, due })
     }
@@ -221,6 +227,10 @@ impl<'t, 'a> Admission<'t, 'a> {
     ) -> Result<Option<EnqueueAnswer>, StoreError> {
         let Some(origin) = &item.origin else { return Ok(None) };
         for name in destinations {
+            let key = (item.envelope.tenant.clone(), origin.clone(), name.clone());
+            if let Some(envelope) = self.imported.get(&key) {
+                return Ok(Some(EnqueueAnswer::Existing { envelope: *envelope }));
+            }
             let envelope: Option<[u8; 16]> = self
                 .turn
                 .tx
@@ -343,7 +353,7 @@ fn save_entry(
             item.not_before.map(Timestamp::as_micros),
             item.deliver_by.map(Timestamp::as_micros),
             due.as_micros(),
-            item.origin.as_ref().map(dlo_core::text::Code::as_str),
+            item.origin.as_ref().map(Code::as_str),
         ])
         .doing(DOING)?;
     Ok(())

@@ -256,11 +256,11 @@ where
         self.weight
     }
 
-    fn run(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreErrorKind> {
-        let answer = (self.run)(turn).map_err(|error| error.within(&self.place));
-        let kind = answer.as_ref().err().map(StoreError::kind);
-        self.answer = Some(answer);
-        kind.map_or(Ok(()), Err)
+    fn run(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError> {
+        let answer = (self.run)(turn);
+        let copy = answer.as_ref().err().map(|error| StoreError::new(error.kind(), error.to_string()));
+        self.answer = Some(answer.map_err(|error| error.within(&self.place)));
+        copy.map_or(Ok(()), Err)
     }
 
     fn makes_ready(&self) -> bool {

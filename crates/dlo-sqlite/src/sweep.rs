@@ -20,6 +20,8 @@ use crate::{
 const MAX_PRUNE: usize = 1_000;
 /// How many rows beyond the first one turn of pruning looks at: kept rows in front of old ones cost one look each.
 const PRUNE_WINDOW: usize = 2 * MAX_PRUNE;
+/// Newest workers that stay, however long ago they ended.
+const WORKERS_KEPT: usize = 100;
 
 /// Entries that were read, and rows that could not be.
 #[derive(Default)]
@@ -133,9 +135,10 @@ pub(crate) fn overdue(
     Ok(found)
 }
 
-/// Drops old history and enqueue keys, oldest first.
+/// Drops old history and enqueue keys, oldest first; and with the history the workers that ended before it.
 pub(crate) fn prune(turn: &mut Turn<'_>, request: PruneRequest) -> Result<Pruned, StoreError> {
     bounded("limit of a prune", request.limit, 1, MAX_PRUNE)?;
+    prune_workers(turn.tx, turn.now.before(request.history), request.limit)?;
     let history = prune_history(turn.tx, turn.now.before(request.history), request.limit)?;
     let enqueue_keys = prune_enqueue_keys(turn.tx, turn.now.before(request.enqueue_keys), request.limit)?;
     let more = history == request.limit || enqueue_keys == request.limit;
@@ -219,4 +222,10 @@ fn prune_enqueue_keys(tx: &Connection, before: Timestamp, limit: usize) -> Resul
             statement.execute(params![before.as_micros(), limit as i64, (PRUNE_WINDOW + limit) as i64])
         })
         .doing("prune enqueue keys")
+}
+
+fn prune_workers(tx: &Connection, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+    tx.prepare_cached(include_str!("sql/prune_workers.sql"))
+        .and_then(|mut statement| statement.execute(params![before.as_micros(), limit as i64, WORKERS_KEPT as i64]))
+        .doing("prune workers")
 }

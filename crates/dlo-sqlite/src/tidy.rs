@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use rusqlite::Connection;
 
+use crate::open::BUSY_SLICE;
+
 /// How long nothing must have been written before the file is tidied.
 const QUIET: Duration = Duration::from_secs(1);
 /// Pages that one turn gives back: a short transaction.
@@ -30,17 +32,40 @@ impl Tidy {
         self.wrote.map(|at| QUIET.saturating_sub(at.elapsed()).max(Duration::from_millis(1)))
     }
 
-    /// One turn, if it is time.
-    pub(crate) fn turn(&mut self, conn: &Connection) {
+    /// One turn, if it is time and no other process has written lately.
+    pub(crate) fn turn(&mut self, conn: &Connection, since_others: Option<Duration>) {
         if self.wrote.is_none_or(|at| at.elapsed() < QUIET) {
             return;
         }
+        if since_others.is_some_and(|since| since < QUIET) {
+            self.wrote();
+            return;
+        }
         // Trouble is not reported from here: tidying is tried again after the next write, and verbs report theirs.
-        if !give_back(conn).unwrap_or(false) {
-            self.wrote = None;
-            let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        match tidy(conn) {
+            Ok(true) => self.wrote(),
+            Ok(false) | Err(_) => self.wrote = None,
         }
     }
+}
+
+/// One step; true if there is something left for the next turn.
+fn tidy(conn: &Connection) -> Result<bool, rusqlite::Error> {
+    Ok(give_back(conn)? || !empty_log(conn)?)
+}
+
+/// Moves the write-ahead log into the file, which keeps nobody from writing, and cuts it if that takes no waiting: who
+/// waits for a reader to leave would hold the write lock meanwhile. False while a reader stands in the way.
+fn empty_log(conn: &Connection) -> Result<bool, rusqlite::Error> {
+    let (log, moved): (i64, i64) =
+        conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+    if log != moved {
+        return Ok(false);
+    }
+    conn.busy_timeout(Duration::ZERO)?;
+    let cut = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    conn.busy_timeout(BUSY_SLICE)?;
+    Ok(cut? == 0)
 }
 
 /// Gives some free pages back; true if there are more. In a file without incremental vacuum there are none.

@@ -2,7 +2,8 @@
 //!
 //! What is queued goes into one transaction; answers are given after its commit. A verb that fails before it wrote
 //! anything is answered and spoils nothing; one that fails midway rolls the group back, and its verbs run again one by
-//! one. Nothing is written while nothing is asked.
+//! one. A transaction that can't even start refuses the whole group, so that nobody waits twice; a file system that
+//! failed is never written to again. Nothing is written while nothing is asked.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,8 +40,8 @@ pub(crate) struct Weight {
 pub(crate) trait Job: Send {
     /// How large it is.
     fn weight(&self) -> Weight;
-    /// Runs it and keeps its answer; the kind of its error if it failed. May be run again.
-    fn run(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreErrorKind>;
+    /// Runs it and keeps its answer; a copy of its error if it failed. May be run again.
+    fn run(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError>;
     /// Whether what it did may have made work ready.
     fn makes_ready(&self) -> bool;
     /// Gives its kept answer.
@@ -84,9 +85,11 @@ pub(crate) struct Writer {
 enum Tried {
     Committed,
     /// A verb failed after it had written something: all is rolled back.
-    Spoiled(StoreErrorKind),
-    /// No transaction, or no commit.
-    Refused(StoreError),
+    Spoiled(StoreError),
+    /// No commit.
+    NotCommitted(StoreError),
+    /// No transaction: nothing that concerns one verb rather than another.
+    NotBegun(StoreError),
 }
 
 impl Writer {
@@ -122,7 +125,7 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {
                     self.look_for_others();
                     if self.poisoned.is_none() {
-                        self.tidy.turn(&self.conn);
+                        self.tidy.turn(&self.conn, self.manners.since_others());
                     }
                 }
             }
@@ -147,13 +150,10 @@ impl Writer {
         self.look_for_others();
         let started = Instant::now();
         match self.attempt(&mut group) {
-            Tried::Committed => self.answer(group),
-            Tried::Spoiled(_) | Tried::Refused(_) if group.len() > 1 && self.poisoned.is_none() => {
-                for job in group {
-                    self.commit_alone(job);
-                }
+            Tried::Spoiled(_) | Tried::NotCommitted(_) if group.len() > 1 && self.poisoned.is_none() => {
+                self.commit_one_by_one(group);
             }
-            tried => self.refuse(group, tried),
+            tried => self.end(group, tried),
         }
         let span = pause(self.manners.since_others(), started.elapsed());
         if !span.is_zero() {
@@ -161,11 +161,26 @@ impl Writer {
         }
     }
 
-    fn commit_alone(&mut self, job: Box<dyn Job>) {
-        let mut group = vec![job];
-        match self.attempt(&mut group) {
+    fn commit_one_by_one(&mut self, group: Vec<Box<dyn Job>>) {
+        let mut jobs = group.into_iter();
+        while let Some(job) = jobs.next() {
+            let mut alone = vec![job];
+            let tried = self.attempt(&mut alone);
+            if matches!(tried, Tried::NotBegun(_)) {
+                alone.extend(jobs);
+                return self.end(alone, tried);
+            }
+            self.end(alone, tried);
+        }
+    }
+
+    /// Answers a group that is not tried again.
+    fn end(&mut self, group: Vec<Box<dyn Job>>, tried: Tried) {
+        match tried {
             Tried::Committed => self.answer(group),
-            tried => self.refuse(group, tried),
+            // A verb that was alone has its own error, which says most.
+            Tried::Spoiled(_) if group.len() == 1 => group.into_iter().for_each(|job| job.answer()),
+            Tried::Spoiled(error) | Tried::NotCommitted(error) | Tried::NotBegun(error) => self.refuse(group, &error),
         }
     }
 
@@ -178,33 +193,24 @@ impl Writer {
         group.into_iter().for_each(|job| job.answer());
     }
 
-    /// Answers of a group that was not saved: each its own error, or that of the transaction.
-    fn refuse(&mut self, group: Vec<Box<dyn Job>>, tried: Tried) {
-        let (kind, error) = match tried {
-            Tried::Committed => return,
-            Tried::Spoiled(kind) => (kind, None),
-            Tried::Refused(error) => (error.kind(), Some(error)),
-        };
-        if kind == StoreErrorKind::Io && self.poisoned.is_none() {
-            let cause = error.as_ref().map_or_else(|| "the file system failed".to_owned(), ToString::to_string);
-            self.poisoned = Some(format!("{cause}; nothing more is written through this store: open it again"));
-        }
+    fn refuse(&self, group: Vec<Box<dyn Job>>, error: &StoreError) {
         for job in group {
-            match &error {
-                Some(error) => job.fail(StoreError::new(kind, error.to_string()).within(&self.place)),
-                None => job.answer(),
-            }
+            job.fail(StoreError::new(error.kind(), error.to_string()).within(&self.place));
         }
     }
 
     fn attempt(&mut self, group: &mut [Box<dyn Job>]) -> Tried {
         if let Some(cause) = &self.poisoned {
-            return Tried::Refused(StoreError::new(StoreErrorKind::Io, cause.clone()));
+            return Tried::NotBegun(StoreError::new(StoreErrorKind::Io, cause.clone()));
         }
         let tried = self.try_group(group);
-        if !matches!(tried, Tried::Committed) {
+        if let Tried::Spoiled(error) | Tried::NotCommitted(error) | Tried::NotBegun(error) = &tried {
             // What was read in a transaction that is gone may never have been.
             self.caches.clear();
+            if error.kind() == StoreErrorKind::Io {
+                // The pages of a failed write or sync may be lost without a further error, so nothing is built on them.
+                self.poisoned = Some(format!("{error}; nothing more is written through this store: open it again"));
+            }
         }
         tried
     }
@@ -212,21 +218,21 @@ impl Writer {
     fn try_group(&mut self, group: &mut [Box<dyn Job>]) -> Tried {
         let tx = match begin(&mut self.conn, &self.shared, self.busy_timeout, &mut self.manners) {
             Ok(tx) => tx,
-            Err(error) => return Tried::Refused(error),
+            Err(error) => return Tried::NotBegun(error),
         };
         for job in group {
             let before = tx.total_changes();
             let now = self.clock.now();
             let mut turn = Turn { tx: &tx, now, random: &*self.random, caches: &mut self.caches };
-            if let Err(kind) = job.run(&mut turn) {
-                if spoils(kind) || tx.total_changes() != before {
-                    return Tried::Spoiled(kind);
+            if let Err(error) = job.run(&mut turn) {
+                if spoils(error.kind()) || tx.total_changes() != before {
+                    return Tried::Spoiled(error);
                 }
             }
         }
         match tx.commit().doing("commit") {
             Ok(()) => Tried::Committed,
-            Err(error) => Tried::Refused(error),
+            Err(error) => Tried::NotCommitted(error),
         }
     }
 
@@ -271,3 +277,6 @@ fn begin<'c>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,5 +8,5 @@ SELECT
     v.envelope,
     e.claim_token, e.send_mark, c.incarnation, c.claimed, c.deadline, c.sole_suspect
 FROM dlo_entry AS e
-LEFT JOIN dlo_envelope AS v ON v.id = e.envelope_ref
+LEFT JOIN dlo_envelope AS v ON v.id = e.envelope_ref AND v.tenant = e.tenant
 LEFT JOIN dlo_claim AS c ON c.token = e.claim_token

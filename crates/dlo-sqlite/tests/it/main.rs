@@ -4,4 +4,7 @@
 mod check;
 mod conformance;
 mod flow;
+mod imports;
+mod manners;
+mod retention;
 mod support;
