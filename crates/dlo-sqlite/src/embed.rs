@@ -18,8 +18,10 @@ use crate::{
 /// until the caller commits, and a rollback takes the items with it. The engine notices the commit within about 20 ms.
 ///
 /// # Errors
-/// As for [`dlo_ports::store::EnqueueStore::enqueue`]. After an error the transaction is as before the call: the caller
-/// may go on, or roll back. What is refused, existing or in conflict is an answer and no error.
+/// As for [`dlo_ports::store::EnqueueStore::enqueue`]. After an error nothing of the call is left in the transaction,
+/// and the caller may go on or roll back. After `store.disk_full` and `store.io` SQLite may have rolled back all of the
+/// caller's transaction (`tx.is_autocommit()` is then true). What is refused, existing or in conflict is an answer and
+/// no error.
 pub fn enqueue_in(
     tx: &Transaction<'_>,
     items: &[NewEntry],

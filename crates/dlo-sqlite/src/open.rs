@@ -6,7 +6,7 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use dlo_ports::{Clock, StoreError, StoreErrorKind};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use crate::{
     error::{Doing, from_sqlite},
@@ -175,6 +175,8 @@ fn set_up_file(conn: &Connection, attach: Attach) -> Result<(), StoreError> {
 /// dead letter its entry), and the invariants are checked by `dlo doctor`.
 fn set_up_connection(conn: &Connection, cache_kib: i64) -> Result<(), StoreError> {
     conn.set_prepared_statement_cache_capacity(128);
+    // Plans must not depend on bound values: otherwise SQLite prepares a statement again whenever they change.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).doing("set up the connection")?;
     for (name, value) in [
         // A commit is on the disk before it is answered.
         ("synchronous", 2),
