@@ -5,9 +5,11 @@ mod faulty;
 mod support;
 mod world;
 
+mod allowance;
 mod crash;
 mod delivery;
 mod holds;
 mod logs;
+mod quarantine;
 mod running;
 mod traps;

@@ -164,6 +164,7 @@ suite! { $
         a_transient_failure_waits,
         a_deferral_charges_nothing,
         a_dead_letter_knows_its_envelope,
+        a_dead_letter_has_no_next_try,
         a_used_up_allowance_keeps_the_original_error,
         any_error_text_is_saved,
         attempts_are_kept_first_and_newest,

@@ -89,6 +89,18 @@ pub(super) fn a_dead_letter_knows_its_envelope(b: &mut Bench) {
     assert_eq!((ended.state, ended.dead_letter), (EntryState::DeadLettered, Some(record.id)));
 }
 
+pub(super) fn a_dead_letter_has_no_next_try(b: &mut Bench) {
+    b.main(|_| ());
+    let dead = b.dead_letter_at(MAIN);
+    let view = b.entry(dead.key.entry);
+    assert_eq!((view.summary.state, view.summary.status), (EntryState::DeadLettered, Some(Status::DeadLettered)));
+    assert_eq!((view.summary.due, view.live), (None, None), "no time of a next try (P-07)");
+    b.clock.advance(DAY * 30);
+    assert!(b.claim(MAIN, 10).is_empty());
+    let due = b.run(|store| store.due_destinations(crate::store::Scope::default(), None, 10));
+    assert!(due.destinations.is_empty(), "nor any work that waits for one");
+}
+
 pub(super) fn a_used_up_allowance_keeps_the_original_error(b: &mut Bench) {
     b.main(|main| main.policy.max_retry_attempts = 2);
     let id = b.entry_at(MAIN);
