@@ -5,6 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
+
+const GIVE_UP: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -13,10 +16,14 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
+/// Decides an answer by the request.
+type Script = Box<dyn FnMut(&Request) -> u16 + Send>;
+
 #[derive(Default)]
 struct State {
     requests: Vec<Request>,
     status: BTreeMap<String, u16>,
+    script: Option<Script>,
     /// Requests on this path wait until it is opened.
     gate_closed: bool,
 }
@@ -56,6 +63,11 @@ impl Endpoint {
         self.house.state.lock().unwrap().status.insert(path.to_owned(), status);
     }
 
+    /// From now on this decides every answer; 0 cuts the connection as above.
+    pub fn answers_by(&self, script: impl FnMut(&Request) -> u16 + Send + 'static) {
+        self.house.state.lock().unwrap().script = Some(Box::new(script));
+    }
+
     /// From now on requests wait.
     pub fn close_gate(&self) {
         self.house.state.lock().unwrap().gate_closed = true;
@@ -67,10 +79,13 @@ impl Endpoint {
         self.house.changed.notify_all();
     }
 
-    /// Waits until so many requests have arrived.
+    /// Waits until so many requests have arrived. Gives up where a broken engine would let a test wait for ever.
+    #[track_caller]
     pub fn wait_for(&self, many: usize) {
         let state = self.house.state.lock().unwrap();
-        drop(self.house.changed.wait_while(state, |state| state.requests.len() < many).unwrap());
+        let waited =
+            self.house.changed.wait_timeout_while(state, GIVE_UP, |state| state.requests.len() < many).unwrap();
+        assert!(!waited.1.timed_out(), "{} of {many} requests came", waited.0.requests.len());
     }
 
     pub fn requests(&self) -> Vec<Request> {
@@ -84,10 +99,11 @@ fn serve(stream: TcpStream, house: &House) {
     while let Some(request) = read(&mut reader) {
         let path = request.path.clone();
         let mut state = house.state.lock().unwrap();
+        let scripted = state.script.as_mut().map(|script| script(&request));
         state.requests.push(request);
         house.changed.notify_all();
         state = house.changed.wait_while(state, |state| state.gate_closed).unwrap();
-        let status = state.status.get(&path).copied().unwrap_or(204);
+        let status = scripted.or_else(|| state.status.get(&path).copied()).unwrap_or(204);
         drop(state);
         if status == 0 {
             return;

@@ -9,4 +9,5 @@ mod engine;
 mod enqueue;
 mod files;
 mod help;
+mod kills;
 mod place;

@@ -103,7 +103,7 @@ impl Place {
 
     /// The command, with nothing of the surrounding environment that it listens to.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dlo"));
+        let mut command = Command::new(binary());
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("DLO_") || name.contains("COLOR")) {
             command.env_remove(name);
@@ -133,6 +133,11 @@ impl Place {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
     }
+}
+
+/// The binary under test: the one that was built with the tests, or that of `DLO_TEST_BINARY`, such as a release build.
+pub fn binary() -> PathBuf {
+    std::env::var_os("DLO_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_dlo").into(), PathBuf::from)
 }
 
 /// A `[[destinations]]` table.

@@ -161,7 +161,7 @@ impl<'a> Answers<'a> {
     /// A row a line, or a summary at the end.
     pub(super) fn new(each: bool, out: &'a mut Out) -> Self {
         let data = if each { Data::Each(out.list()) } else { Data::Summary(out) };
-        Self { data, progress: None, tally: Tally::default() }
+        Self { data, progress: stderr_is_watched().then(progress), tally: Tally::default() }
     }
 
     /// Writes what is left.
@@ -175,18 +175,20 @@ impl<'a> Answers<'a> {
         }
     }
 
-    fn show_progress(&mut self) {
+    fn show_progress(&self) {
         let tally = &self.tally;
-        if tally.lines < PROGRESS_FROM_LINES || !tally.lines.is_multiple_of(PROGRESS_EVERY) || !stderr_is_watched() {
-            return;
+        let due = tally.lines >= PROGRESS_FROM_LINES && tally.lines.is_multiple_of(PROGRESS_EVERY);
+        if let Some(progress) = self.progress.as_ref().filter(|_| due) {
+            progress.set_position(tally.lines);
+            progress.set_message(format!("{} lines, {} not saved", tally.lines, tally.failed()));
         }
-        let progress = self.progress.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}, {per_sec}, {elapsed}");
-            ProgressBar::new_spinner().with_style(style.expect("the template is fixed and valid"))
-        });
-        progress.set_position(tally.lines);
-        progress.set_message(format!("{} lines, {} not saved", tally.lines, tally.failed()));
     }
+}
+
+/// Made at the start, so that its rate is right; nothing is drawn before it is given a position.
+fn progress() -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {msg}, {per_sec}, {elapsed}");
+    ProgressBar::new_spinner().with_style(style.expect("the template is fixed and valid"))
 }
 
 impl Answered for Answers<'_> {
