@@ -77,15 +77,17 @@ impl ModelStore {
         self
     }
 
-    /// Makes the stored envelope of an entry unreadable, as a damaged row would be. False if there is no such entry.
+    /// Makes the stored envelope of an entry unreadable, as a damaged row would be: of every entry of its fan-out.
+    /// False if there is no such entry.
     pub fn make_unreadable(&self, key: &EntryKey) -> bool {
-        match self.lock().lineages.get_mut(&(key.tenant.clone(), key.entry)) {
-            Some(lineage) => {
-                lineage.readable = false;
-                true
-            }
-            None => false,
+        let mut state = self.lock();
+        let Some(envelope) = state.lineage(&key.tenant, key.entry).map(|lineage| lineage.envelope.clone()) else {
+            return false;
+        };
+        for lineage in state.lineages.values_mut().filter(|lineage| Arc::ptr_eq(&lineage.envelope, &envelope)) {
+            lineage.readable = false;
         }
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -43,6 +43,8 @@ pub(super) struct Side {
     claimed: Vec<Entry>,
     settled: Vec<SettleRequest>,
     worker: Incarnation,
+    /// Whether a stored envelope was damaged.
+    pub(super) damaged: bool,
 }
 
 impl Side {
@@ -58,6 +60,7 @@ impl Side {
             claimed: Vec::new(),
             settled: Vec::new(),
             worker: Incarnation::from_bytes([0; 16]),
+            damaged: false,
         }
     }
 
@@ -418,7 +421,7 @@ impl Side {
         let Some(row) = view.and_then(|view| view.live).filter(|row| row.claim.is_none()) else {
             return String::new();
         };
-        self.harness.make_unreadable(&row.key);
+        self.damaged |= self.harness.make_unreadable(&row.key);
         String::new()
     }
 
