@@ -58,6 +58,11 @@ impl Endpoint {
         format!("url = \"http://{}/{path}\", allow_private = true", self.address)
     }
 
+    /// Its port, as digits.
+    pub fn port(&self) -> String {
+        self.address.rsplit(':').next().expect("bound").to_owned()
+    }
+
     /// What it answers on a path from now on (204 where nothing is set). 0 cuts the connection once the body was read.
     pub fn answers(&self, path: &str, status: u16) {
         self.house.state.lock().unwrap().status.insert(path.to_owned(), status);

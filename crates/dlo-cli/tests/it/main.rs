@@ -11,3 +11,4 @@ mod files;
 mod help;
 mod kills;
 mod place;
+mod proof;

@@ -9,7 +9,8 @@ use crate::endpoint::Endpoint;
 use crate::place::Place;
 
 /// Name, declaration, and first part of the event types of a destination.
-pub const KINDS: [(&str, &str); 3] = [("dedup", "deduplicated(1h)"), ("tolerated", "tolerated"), ("harmful", "harmful")];
+pub const KINDS: [(&str, &str); 3] =
+    [("dedup", "deduplicated(1h)"), ("tolerated", "tolerated"), ("harmful", "harmful")];
 
 /// Retries come at once and for ever, so that what is lost is lost by a defect and by nothing else.
 pub const PATIENT_POLICY: &str = r#"

@@ -35,8 +35,4 @@ impl Numbers {
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
-
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        &items[self.below(items.len())]
-    }
 }

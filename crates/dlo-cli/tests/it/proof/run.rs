@@ -10,7 +10,7 @@ use crate::place::Ran;
 
 /// More than any command here takes on a slow machine, and less than the five minutes of a lease: what would wait for
 /// the end of one is found.
-const LONGEST: Duration = Duration::from_secs(180);
+const LONGEST: Duration = Duration::from_mins(3);
 
 /// Tells whoever runs the tests.
 pub fn say(line: &str) {
