@@ -188,3 +188,44 @@ fn doctor_finds_a_vanished_entry() {
     assert_eq!(found["healthy"], false);
     assert_eq!(found["violations"][0]["invariant"], "I-01");
 }
+
+#[test]
+fn acts_are_bounded_and_want_reasons() {
+    let place = Place::with_noop();
+    let ids: Vec<String> = (0..101).map(|number| format!("dl_{number:032}")).collect();
+    let mut args = vec!["redrive", "--reason", "all of them"];
+    args.extend(ids.iter().map(String::as_str));
+    place.dlo(&args).ends(2).says("error[office.too_many_items]").says("at most 100");
+    place.dlo(&["redrive", &ids[0], &ids[0], "--reason", "x"]).ends(2).says("error[office.duplicate_item]");
+    place.dlo(&["redrive", &ids[0], "--reason", " "]).ends(2).says("error[office.reason_blank]");
+    let entry = "ent_00000000000000000000000000000000";
+    place.dlo(&["entries", "retry-now", entry, "--per-minute", "0"]).ends(2).says("error[office.pace_invalid]");
+    assert!(
+        place.json(&["audit", "redrives"]).as_array().unwrap().is_empty(),
+        "what is refused as a whole changes nothing"
+    );
+}
+
+#[test]
+fn lists_continue_where_they_stopped() {
+    let place = Place::with_noop();
+    place.dlo_reading(&events(7, "t"), &["enqueue", "-"]).ends(0);
+    let first = place.dlo(&["-o", "json", "entries", "list", "--limit", "5"]).ends(0).says("--after");
+    let first = first.json();
+    let last = first[4]["seq"].as_u64().unwrap().to_string();
+    let rest = place.json(&["entries", "list", "--after", &last]);
+    let mut all = column(&first, "entry");
+    all.extend(column(&rest, "entry"));
+    assert_eq!(all, column(&place.json(&["entries", "list", "--all"]), "entry"));
+    assert_eq!(all.len(), 7);
+}
+
+#[test]
+fn workers_are_listed_with_their_end() {
+    let place = Place::with_noop();
+    place.dlo(&["workers"]).ends(0).says("no worker");
+    place.dlo(&["run", "--until-empty"]).ends(0);
+    let workers = place.json(&["workers"]);
+    assert_eq!(column(&workers, "worker"), ["dlo"]);
+    assert!(workers[0]["ended"].is_string());
+}
