@@ -9,6 +9,5 @@ mod engine;
 mod enqueue;
 mod files;
 mod help;
-mod kills;
 mod place;
 mod proof;
