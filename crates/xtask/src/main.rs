@@ -2,13 +2,14 @@
 //!
 //! * `test` installs what the tests need and runs every test but the doc tests;
 //! * `setup` only installs;
-//! * `docs` checks the requirements map and the benchmark file;
+//! * `docs` checks the maps of requirements and traps, the benchmark file, lengths of files;
 //! * `bench` reproduces figures of `docs/benchmarks.json`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 mod docs;
+mod maps;
 mod run;
 mod setup;
 mod test;

@@ -23,10 +23,8 @@ pub(crate) fn loud(command: &mut Command) -> Outcome {
 /// Runs with output kept back; it is shown only on failure.
 pub(crate) fn quiet(command: &mut Command) -> Outcome {
     let shown = format!("{command:?}");
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{shown} could not be started: {error}"))?;
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| format!("{shown} could not be started: {error}"))?;
     if output.status.success() {
         return Ok(());
     }

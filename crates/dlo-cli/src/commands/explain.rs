@@ -91,9 +91,8 @@ fn first_sentence(page: &'static str) -> &'static str {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_code_of_the_product_has_a_page() {
-        let families: [&[&str]; 8] = [
+    fn families() -> [&'static [&'static str]; 9] {
+        [
             dlo_core::reason::CODES,
             &dlo_core::dead_letter::RedriveRefusal::CODES,
             &dlo_ports::store::Refusal::CODES,
@@ -102,9 +101,23 @@ mod tests {
             &dlo::config::ConfigError::CODES,
             &dlo::cloudevents::EventError::CODES,
             &dlo_engine::EngineError::CODES,
-        ];
-        let missing: Vec<&str> = families.into_iter().flatten().copied().filter(|code| page(code).is_none()).collect();
+            &dlo::webhook::CODES,
+        ]
+    }
+
+    #[test]
+    fn every_code_of_the_product_has_a_page() {
+        let codes = families().into_iter().flatten().copied();
+        let missing: Vec<&str> = codes.filter(|code| page(code).is_none()).collect();
         assert!(missing.is_empty(), "without a page in docs/errors: {missing:?}");
+    }
+
+    /// Whatever part of the product says it (trap D20).
+    #[test]
+    fn no_code_means_two_things() {
+        let mut seen = std::collections::BTreeSet::new();
+        let twice: Vec<&str> = families().into_iter().flatten().copied().filter(|code| !seen.insert(*code)).collect();
+        assert!(twice.is_empty(), "codes of two families: {twice:?}");
     }
 
     #[test]

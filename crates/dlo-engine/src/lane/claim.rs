@@ -6,7 +6,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 
-use dlo_core::{Fence, health::Admission, limits::MAX_PAGE, policy::DrainMode};
+use dlo_core::{Class, Fence, health::Admission, limits::MAX_PAGE, policy::DrainMode, reason};
 use dlo_ports::{
     BoxFuture, StoreError, StoreErrorKind,
     store::{ClaimKind, ClaimPage, ClaimRequest},
@@ -234,6 +234,7 @@ impl Lane {
         self.queue.extend(work);
         self.shared.metrics.claimed(&self.slot.key, got);
         for key in &page.quarantined {
+            self.shared.metrics.dead_letter(&self.slot.key, Class::Deterministic, &reason::ENTRY_UNREADABLE);
             events::unreadable(&self.slot.key, key);
         }
         self.health_told(page.health);

@@ -1,10 +1,10 @@
 //! Quarantine: entered together with the transition, left by an act of a person and in no other way.
 
-use dlo_core::{DeadLetterState, EntryState, RedriveId, reason};
+use dlo_core::{DeadLetterState, EntryKey, EntryState, RedriveId, reason};
 use dlo_engine::Until;
 use dlo_ports::{
     StoreErrorKind,
-    store::{OfficeStore, RedriveResult},
+    store::{OfficeStore, ReadStore, RedriveResult},
 };
 
 use crate::faulty::Fault;
@@ -46,6 +46,25 @@ fn p13_nothing_leaves_quarantine_by_itself() {
     let open = office.dead_letters().iter().filter(|dead| dead.state == DeadLetterState::Open).count();
     assert_eq!((open, office.entry(dead[0].key.entry).summary.state), (2, EntryState::Delivered));
     office.check();
+}
+
+/// A row that could not be read is counted like every other dead letter that this process opened (P-10, D10).
+#[test]
+fn p10_an_unreadable_row_is_counted() {
+    let office = Office::new();
+    office.destination("one", "noop", |_| {});
+    let entry = office.enqueue("one", 2)[0];
+    assert!(office.model.make_unreadable(&EntryKey { tenant: tenant(), entry, generation: 0 }));
+    let engine = office.engine();
+    let handle = engine.handle();
+    office.world.run(engine.run_until(Until::Empty, core::future::pending())).unwrap();
+    let stats = office.world.run(office.model.stats()).unwrap();
+    let text = dlo_engine::render_openmetrics(&stats, handle.metrics());
+    let labels =
+        "{tenant=\"default\",destination=\"one\",class=\"deterministic\",reason=\"outbox.entry_unreadable\"} 1";
+    for name in ["dlo_dead_letters_opened_total", "dead_letters_total"] {
+        assert!(text.lines().any(|line| line == format!("{name}{labels}")), "{name}\n{text}");
+    }
 }
 
 /// A store that fails while it quarantines: no entry ends without its dead letter, none has two, nothing is sent
