@@ -47,6 +47,7 @@ impl Lane {
     /// Starts what may start and takes what is ready, until nothing is: a fast emitter settles a whole page at once.
     pub(super) async fn emit_what_is_ready(&mut self) {
         loop {
+            self.put_down_if_held();
             self.start_marking();
             self.start_calls();
             let calls = &mut self.calls;
@@ -83,15 +84,10 @@ impl Lane {
 
     /// Takes up to `room` entries off the queue that may be emitted now.
     fn take_startable(&mut self, room: usize) -> Vec<Work> {
-        let held = matches!(self.admission(), Admission::Held(_));
         let mut taken = Vec::with_capacity(room.min(self.queue.len()));
         while taken.len() < room {
             let Some(work) = self.queue.pop_front() else { break };
-            if held && work.errand != Errand::Probe {
-                self.unreleased.push(work.claim());
-            } else if let Some(work) = self.refuse(work) {
-                taken.push(work);
-            }
+            taken.extend(self.refuse(work));
         }
         taken
     }
@@ -231,9 +227,10 @@ impl Lane {
         }
     }
 
-    /// The destination is held: nothing more starts, but for the probe.
-    pub(super) fn put_down_all_but_probe(&mut self) {
-        if self.queue.iter().chain(&self.marked).all(|work| work.errand == Errand::Probe) {
+    /// While the destination is held, nothing more starts but the probe; what is in hand goes back uncharged.
+    fn put_down_if_held(&mut self) {
+        let unstarted = self.queue.iter().chain(&self.marked);
+        if !matches!(self.admission(), Admission::Held(_)) || unstarted.map(|work| work.errand).all(is_probe) {
             return;
         }
         let (probe, marked_probe): (Vec<Work>, Vec<Work>) = (take_probe(&mut self.queue), take_probe(&mut self.marked));
@@ -241,6 +238,10 @@ impl Lane {
         self.queue.extend(probe);
         self.marked.extend(marked_probe);
     }
+}
+
+fn is_probe(errand: Errand) -> bool {
+    errand == Errand::Probe
 }
 
 fn take_probe(queue: &mut VecDeque<Work>) -> Vec<Work> {

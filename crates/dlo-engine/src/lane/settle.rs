@@ -7,7 +7,6 @@ use core::task::{Context as Cx, Poll, ready};
 use dlo_core::{
     EntryId, Health, Outcome, Timestamp, TransitionResult,
     decide::{Context, Event, Transition, decide, may_emit},
-    health::Admission,
     limits::MAX_PAGE,
     observe::{Observation, observe},
 };
@@ -102,7 +101,6 @@ impl Lane {
         let policy = &self.loaded.destination.spec.policy;
         if let Some(foreseen) = observe(health, policy, &learning, self.waiting(0), self.now()) {
             self.foreseen = Some(foreseen);
-            self.put_down_if_held();
         }
     }
 
@@ -260,12 +258,5 @@ impl Lane {
             hold::tell_change(&self.shared, &self.slot.key, known, &health);
         }
         self.health = Some(health);
-        self.put_down_if_held();
-    }
-
-    fn put_down_if_held(&mut self) {
-        if matches!(self.admission(), Admission::Held(_)) {
-            self.put_down_all_but_probe();
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! A store that fails, or takes its time, when a test says so.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -38,11 +39,20 @@ pub struct Faulty {
     faults: Mutex<BTreeMap<&'static str, VecDeque<Fault>>>,
     latency: Mutex<BTreeMap<&'static str, Duration>>,
     pub calls: Mutex<Vec<(&'static str, usize)>>,
+    /// Tells nobody of changes, like a store whose changes come from elsewhere.
+    pub mute: AtomicBool,
 }
 
 impl Faulty {
     pub fn new(inner: Arc<dyn Store>, world: Arc<World>) -> Self {
-        Self { inner, world, faults: Mutex::default(), latency: Mutex::default(), calls: Mutex::default() }
+        Self {
+            inner,
+            world,
+            faults: Mutex::default(),
+            latency: Mutex::default(),
+            calls: Mutex::default(),
+            mute: AtomicBool::new(false),
+        }
     }
 
     /// The next calls of a verb meet these faults, one each.
@@ -147,7 +157,9 @@ impl DrainStore for Faulty {
         self.with("prune", request.limit, self.inner.prune(request))
     }
     fn on_change(&self, hook: ChangeHook) {
-        self.inner.on_change(hook);
+        if !self.mute.load(Ordering::Relaxed) {
+            self.inner.on_change(hook);
+        }
     }
 }
 

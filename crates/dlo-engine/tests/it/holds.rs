@@ -269,3 +269,79 @@ fn until_idle_ends_while_entries_wait() {
     assert!(office.world.since_start() < SECOND);
     assert_eq!(office.stats("one").depth.waiting, 5);
 }
+
+/// A hold that opens while send marks are on their way stops what they were for; nothing is charged for it.
+#[test]
+fn a_hold_stops_entries_that_are_marked_already() {
+    let office = Office::new();
+    let (log, _) = office.slow("pays", Duration::from_millis(500), http(401));
+    office.destination("one", "pays", |spec| {
+        spec.duplicates = dlo_core::Duplicates::Harmful;
+        spec.policy.concurrency = 8;
+        spec.policy.page = 8;
+    });
+    office.store.latency("mark_sent", SECOND);
+    let entries = office.enqueue("one", 4);
+    let engine = office.engine();
+    let (world, model) = (office.world.clone(), office.model.clone());
+    let late: Vec<_> = (0..4).map(|_| office.item("one", |_| {})).collect();
+    office.world.run(async {
+        let run = engine.run(world.sleep(20 * SECOND));
+        let later = async {
+            use dlo_ports::store::EnqueueStore;
+            world.sleep(Duration::from_millis(100)).await;
+            model.enqueue(late).await.unwrap();
+        };
+        futures_util::future::join(run, later).await.0.unwrap();
+    });
+    assert_eq!(log.len(), 4, "emitted into a hold");
+    assert!(entries.iter().all(|entry| log.by_entry().contains_key(entry)));
+    assert_eq!(office.stats("one").failed_attempts_total, 0);
+    assert!(office.live().iter().all(|row| row.state != EntryState::Claimed));
+    office.check();
+}
+
+/// What was learnt is not lost when somebody else changed the destination's health at the same time.
+#[test]
+fn evidence_survives_a_lost_race_for_health() {
+    let office = Office::new();
+    office.answering("own", http(401));
+    office.destination("one", "own", |_| {});
+    office.enqueue("one", 1);
+    office.store.latency("settle", SECOND);
+    let engine = office.engine();
+    let (world, model) = (office.world.clone(), office.model.clone());
+    let audits = [office.audit("destination.hold", "one"), office.audit("destination.release", "one")];
+    office.world.run(async {
+        let person = async {
+            use dlo_ports::store::OfficeStore;
+            world.sleep(SECOND / 2).await;
+            for (act, audit) in [HoldAct::Hold { reason: "look".into() }, HoldAct::Release].into_iter().zip(audits) {
+                let names = vec!["one".parse().unwrap()];
+                model.act_on_destinations(crate::support::tenant(), names, act, audit).await.unwrap();
+            }
+        };
+        futures_util::future::join(engine.run(world.sleep(10 * SECOND)), person).await.0.unwrap();
+    });
+    assert_eq!(office.health("one").hold.map(|hold| hold.cause), Some(HoldCause::Configuration));
+}
+
+/// An emitter is told to end before the engine cuts it, so that it can still say whether it had sent.
+#[test]
+fn an_emitter_is_told_to_end_before_its_deadline() {
+    let office = Office::new();
+    let times = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (seen, world) = (times.clone(), office.world.clone());
+    office.scripted("own", move |emission| {
+        seen.lock().unwrap().push((emission.timeout, emission.deadline.since(world.time())));
+        core::future::ready(delivered())
+    });
+    office.destination("long", "own", |_| {});
+    office.destination("short", "own", |spec| spec.policy.emission_deadline = SECOND);
+    office.enqueue("long", 1);
+    office.enqueue("short", 1);
+    office.run_until(Until::Empty).unwrap();
+    let expected = [29 * SECOND, Duration::from_millis(950)];
+    let seen = times.lock().unwrap();
+    assert!(expected.iter().all(|timeout| seen.contains(&(*timeout, *timeout))), "{seen:?}");
+}

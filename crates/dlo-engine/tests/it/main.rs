@@ -1,5 +1,11 @@
 //! The engine against the model store, under a clock that the tests own.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs, unreachable_pub)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::unchecked_time_subtraction,
+    missing_docs,
+    unreachable_pub
+)]
 
 mod faulty;
 mod support;

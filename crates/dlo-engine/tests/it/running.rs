@@ -36,6 +36,7 @@ fn an_enqueue_wakes_the_engine() {
 fn a_short_wait_is_not_rounded_up_to_the_idle_poll() {
     let mut office = Office::new();
     office.options.idle_poll = MINUTE;
+    office.store.mute.store(true, core::sync::atomic::Ordering::Relaxed);
     let log = office.answering("own", http(503));
     office.destination("one", "own", |spec| {
         spec.policy.schedule = vec![SECOND];
