@@ -83,8 +83,11 @@ impl<'e> Happened<'e> {
             (false, false) => What::WorkerLost,
         };
         let mut classified = classify::lost_claim(marked);
-        // Only `harmful` destinations keep send marks, so elsewhere the first byte may have left without one.
-        classified.unanswered |= context.destination.spec.duplicates != Duplicates::Harmful;
+        // Only `harmful` destinations keep send marks, so elsewhere the first byte may have left without one. What was
+        // claimed under an earlier version of the destination may have been claimed when it was not yet harmful.
+        let keeps_marks = context.destination.spec.duplicates == Duplicates::Harmful
+            && claim.is_some_and(|claim| claim.claimed > context.destination.applied);
+        classified.unanswered |= !keeps_marks;
         Self {
             tried: Some(CLAIM_LOST),
             classified: Some(classified),

@@ -130,6 +130,15 @@ fn a_worker_lost_where_no_marks_are_kept_may_have_sent() {
 }
 
 #[test]
+fn a_claim_from_before_a_destination_was_declared_harmful_may_have_sent() {
+    let mut place = destination(Duplicates::Harmful, exact());
+    place.applied = claimed().claim.unwrap().claimed;
+    let transition = decide_at(&claimed(), &place, &Event::ClaimLost, NOW.after(MINUTE));
+    assert!(transition.progress.unanswered, "no mark was kept while the claim ran");
+    assert!(matches!(transition.next, Next::DeadLetter(draft) if draft.code == reason::OUTCOME_AMBIGUOUS));
+}
+
+#[test]
 fn the_same_inputs_give_the_same_transition_and_other_randomness_another() {
     let place: Destination = destination(Duplicates::Tolerated, DeliveryPolicy::default());
     let decide = |random| decide_with(&claimed_after(3), &place, &Event::Emitted(http(503)), NOW, None, random);
