@@ -91,15 +91,19 @@ impl Lane {
     /// emissions before it is saved. Deliveries of a healthy destination do nothing, and are not looked at.
     fn foresee(&mut self, from: usize) {
         let delivered = |finished: &Finished| matches!(finished.event, Event::Emitted(Outcome::Delivered { .. }));
-        let quiet = self.foreseen.is_none() && self.health.as_ref().is_none_or(|h| h.consecutive == 0);
+        let quiet = self.foreseen.is_none() && self.health.as_ref().is_none_or(|health| health.consecutive == 0);
         if quiet && self.finished[from..].iter().all(delivered) {
             return;
         }
-        let Some(health) = self.foreseen.as_ref().or(self.health.as_ref()) else { return };
         let learning: Vec<Observation> =
             self.finished[from..].iter().map(|finished| self.decide(finished).observation).collect();
+        self.foresee_after(&learning);
+    }
+
+    fn foresee_after(&mut self, learning: &[Observation]) {
+        let Some(health) = self.foreseen.as_ref().or(self.health.as_ref()) else { return };
         let policy = &self.loaded.destination.spec.policy;
-        if let Some(foreseen) = observe(health, policy, &learning, self.waiting(0), self.now()) {
+        if let Some(foreseen) = observe(health, policy, learning, self.waiting(0), self.now()) {
             self.foreseen = Some(foreseen);
         }
     }
@@ -183,16 +187,17 @@ impl Lane {
                 self.stuck = None;
                 self.store_worked("settle");
                 self.transitions_saved(&batch, notes, &answer.results);
-                if !answer.health_applied {
-                    // Another worker or a person changed it first: learn again on what it is now.
-                    self.unlearnt = learning;
-                }
                 let probed = self.probe.is_none() && batch.iter().any(|finished| finished.work.errand == Errand::Probe);
                 if probed && answer.health.hold.is_some() {
                     events::probe_failed(&self.slot.key, &answer.health);
                 }
                 self.foreseen = None;
                 self.health_told(answer.health);
+                if !answer.health_applied {
+                    // Another worker or a person changed it first: learn again on what it is now.
+                    self.foresee_after(&learning);
+                    self.unlearnt = learning;
+                }
                 self.foresee(0);
             }
             Err(error) => {

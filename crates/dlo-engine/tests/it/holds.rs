@@ -305,7 +305,7 @@ fn a_hold_stops_entries_that_are_marked_already() {
 #[test]
 fn evidence_survives_a_lost_race_for_health() {
     let office = Office::new();
-    office.answering("own", http(401));
+    let log = office.answering("own", http(401));
     office.destination("one", "own", |_| {});
     office.enqueue("one", 1);
     office.store.latency("settle", SECOND);
@@ -324,6 +324,7 @@ fn evidence_survives_a_lost_race_for_health() {
         futures_util::future::join(engine.run(world.sleep(10 * SECOND)), person).await.0.unwrap();
     });
     assert_eq!(office.health("one").hold.map(|hold| hold.cause), Some(HoldCause::Configuration));
+    assert_eq!(log.len(), 1, "tried again to learn what was known");
 }
 
 /// An emitter is told to end before the engine cuts it, so that it can still say whether it had sent.

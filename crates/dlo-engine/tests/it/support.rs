@@ -153,6 +153,8 @@ impl Office {
         spec.policy.validate().unwrap();
         let audit = self.audit("destination.apply", name);
         self.world.run(self.model.apply_destinations(vec![spec], audit)).unwrap();
+        // What is claimed at the very time of a version may have been claimed under the one before.
+        self.wait(Duration::from_millis(1));
     }
 
     pub fn audit(&self, act: &'static str, target: &str) -> AuditEvent {
