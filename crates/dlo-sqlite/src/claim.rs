@@ -17,7 +17,7 @@ use dlo_ports::{
     StoreError, StoreErrorKind,
     store::{ClaimKind, ClaimPage, ClaimRequest, Claimed},
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use crate::{
     error::{Doing, bounded, invalid},
@@ -217,9 +217,10 @@ fn take(turn: &Turn<'_>, request: &ClaimRequest, seqs: &[i64]) -> Result<(Vec<Cl
     let mut unreadable = Vec::new();
     let mut members = Vec::with_capacity(seqs.len() * 8);
     let mut reader = EntryReader::default();
+    let mut select = turn.tx.prepare_cached(include_str!("sql/claim_read.sql")).doing(DOING)?;
     let mut update = turn.tx.prepare_cached(include_str!("sql/claim_take.sql")).doing(DOING)?;
     for seq in seqs {
-        match read(turn.tx, &mut reader, *seq)? {
+        match read(&mut select, &mut reader, *seq)? {
             Ok(mut found) => {
                 update.execute(params![seq, claim.token.as_bytes(), turn.now.as_micros()]).doing(DOING)?;
                 members.extend(seq.to_be_bytes());
@@ -244,9 +245,12 @@ fn stamp(entry: &mut Entry, claim: Claim) {
     entry.claim = Some(claim);
 }
 
-fn read(conn: &Connection, reader: &mut EntryReader, seq: i64) -> Result<Result<Claimed, Unreadable>, StoreError> {
-    let mut statement = conn.prepare_cached(include_str!("sql/claim_read.sql")).doing(DOING)?;
-    let mut rows = statement.query([seq]).doing(DOING)?;
+fn read(
+    select: &mut CachedStatement<'_>,
+    reader: &mut EntryReader,
+    seq: i64,
+) -> Result<Result<Claimed, Unreadable>, StoreError> {
+    let mut rows = select.query([seq]).doing(DOING)?;
     let Some(row) = rows.next().doing(DOING)? else { return Ok(Err(Unreadable::Entry)) };
     let entry = match reader.read(row) {
         Ok(entry) => entry,

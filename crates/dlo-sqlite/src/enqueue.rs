@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dlo_core::{
     DestinationName, EnqueueKey, EntryId, EnvelopeId, NewEntry, TenantId, Timestamp,
+    envelope::EnvelopeError,
     limits::{MAX_ENQUEUE_BATCH, MAX_FAN_OUT},
     text::Code,
 };
@@ -23,8 +24,39 @@ use crate::{
 
 const DOING: &str = "enqueue";
 
-/// Saves items; one answer each, in order.
-pub(crate) fn enqueue(turn: &mut Turn<'_>, items: &[NewEntry]) -> Result<Vec<EnqueueAnswer>, StoreError> {
+/// What can be worked out of an item alone: done by its caller, so that the writer has less to do.
+pub(crate) struct Facts {
+    problem: Option<EnvelopeError>,
+    key: EnqueueKey,
+    content_hash: [u8; 32],
+    meta: String,
+    payload_sha256: Option<[u8; 32]>,
+}
+
+impl Facts {
+    /// The facts of items, in order.
+    pub(crate) fn of(items: &[NewEntry]) -> Vec<Self> {
+        items.iter().map(Self::of_item).collect()
+    }
+
+    fn of_item(item: &NewEntry) -> Self {
+        let envelope = &item.envelope;
+        Self {
+            problem: envelope.validate().err(),
+            key: item.enqueue_key.clone().unwrap_or_else(|| envelope.default_enqueue_key()),
+            content_hash: envelope.content_hash(),
+            meta: persisted::encode_envelope_meta(envelope),
+            payload_sha256: envelope.payload.sha256(),
+        }
+    }
+}
+
+/// Saves items, of which `facts` were worked out; one answer each, in order.
+pub(crate) fn enqueue(
+    turn: &mut Turn<'_>,
+    items: &[NewEntry],
+    facts: &[Facts],
+) -> Result<Vec<EnqueueAnswer>, StoreError> {
     bounded("number of items of one enqueue", items.len(), 0, MAX_ENQUEUE_BATCH)?;
     turn.caches.catalog.refresh(turn.tx)?;
     let mut backlogs = Backlogs::default();
@@ -32,15 +64,15 @@ pub(crate) fn enqueue(turn: &mut Turn<'_>, items: &[NewEntry]) -> Result<Vec<Enq
     let mut count = 0;
     {
         let mut admission = Admission::prepare(turn, &mut backlogs)?;
-        for item in items {
-            let plan = admission.judge(item)?;
+        for (item, facts) in items.iter().zip(facts) {
+            let plan = admission.judge(item, facts)?;
             if let Plan::Save { destinations, .. } = &plan {
                 count += destinations.len();
             }
             plans.push(plan);
         }
     }
-    let answers = save(turn, items, plans, count)?;
+    let answers = save(turn, items, facts, plans, count)?;
     backlogs.save_totals(turn)?;
     Ok(answers)
 }
@@ -90,22 +122,14 @@ impl<'t, 'a> Admission<'t, 'a> {
         Ok(Self { turn, backlogs, take_key, imported: BTreeMap::new() })
     }
 
-    fn judge<'i>(&mut self, item: &'i NewEntry) -> Result<Plan<'i>, StoreError> {
-        if let Err(error) = item.envelope.validate() {
-            return Ok(refused(error.into()));
+    fn judge<'i>(&mut self, item: &'i NewEntry, facts: &Facts) -> Result<Plan<'i>, StoreError> {
+        if let Some(problem) = &facts.problem {
+            return Ok(refused(problem.clone().into()));
         }
         if item.destinations.len() > MAX_FAN_OUT {
             return Ok(fan_out(item.destinations.len()));
         }
-        let derived;
-        let key = match &item.enqueue_key {
-            Some(key) => key,
-            None => {
-                derived = item.envelope.default_enqueue_key();
-                &derived
-            }
-        };
-        if let Some(answer) = self.seen_before(item, key)? {
+        if let Some(answer) = self.seen_before(item, facts)? {
             return Ok(Plan::Answer(answer));
         }
         let plan = self.admit(item)?;
@@ -115,7 +139,7 @@ impl<'t, 'a> Admission<'t, 'a> {
                 .tx
                 .prepare_cached("DELETE FROM dlo_enqueue_key WHERE tenant = ?1 AND producer = ?2 AND key = ?3")
                 .and_then(|mut statement| {
-                    statement.execute([item.envelope.tenant.as_str(), item.producer.as_str(), key.as_str()])
+                    statement.execute([item.envelope.tenant.as_str(), item.producer.as_str(), facts.key.as_str()])
                 })
                 .doing(DOING)?;
         }
@@ -123,9 +147,9 @@ impl<'t, 'a> Admission<'t, 'a> {
     }
 
     /// Takes the enqueue key, or says what was saved under it before.
-    fn seen_before(&mut self, item: &NewEntry, key: &EnqueueKey) -> Result<Option<EnqueueAnswer>, StoreError> {
+    fn seen_before(&mut self, item: &NewEntry, facts: &Facts) -> Result<Option<EnqueueAnswer>, StoreError> {
         let envelope = &item.envelope;
-        let hash = envelope.content_hash();
+        let key = &facts.key;
         let taken = self
             .take_key
             .execute(params![
@@ -133,7 +157,7 @@ impl<'t, 'a> Admission<'t, 'a> {
                 item.producer.as_str(),
                 key.as_str(),
                 envelope.id.as_bytes(),
-                hash,
+                facts.content_hash,
                 self.turn.now.as_micros()
             ])
             .doing(DOING)?;
@@ -153,7 +177,7 @@ impl<'t, 'a> Admission<'t, 'a> {
             })
             .doing(DOING)?;
         let envelope = EnvelopeId::from_bytes(first);
-        Ok(Some(if first_hash == hash {
+        Ok(Some(if first_hash == facts.content_hash {
             EnqueueAnswer::Existing { envelope }
         } else {
             EnqueueAnswer::Conflict { envelope }
@@ -270,6 +294,7 @@ fn named(destinations: &[DestinationName]) -> Cow<'_, [DestinationName]> {
 fn save(
     turn: &Turn<'_>,
     items: &[NewEntry],
+    facts: &[Facts],
     plans: Vec<Plan<'_>>,
     count: usize,
 ) -> Result<Vec<EnqueueAnswer>, StoreError> {
@@ -277,7 +302,7 @@ fn save(
     let mut insert_envelope = turn.tx.prepare_cached(include_str!("sql/envelope_insert.sql")).doing(DOING)?;
     let mut insert_entry = turn.tx.prepare_cached(include_str!("sql/entry_insert.sql")).doing(DOING)?;
     let mut answers = Vec::with_capacity(items.len());
-    for (item, plan) in items.iter().zip(plans) {
+    for ((item, facts), plan) in items.iter().zip(facts).zip(plans) {
         let (destinations, due) = match plan {
             Plan::Answer(answer) => {
                 answers.push(answer);
@@ -286,7 +311,7 @@ fn save(
             Plan::Save { destinations, due } => (destinations, due),
         };
         let envelope_ref = seq;
-        save_envelope(&mut insert_envelope, item, envelope_ref, destinations.len())?;
+        save_envelope(&mut insert_envelope, item, facts, envelope_ref, destinations.len())?;
         let mut entries = Vec::with_capacity(destinations.len());
         for destination in destinations.iter() {
             let entry = EntryId::new(turn.now, turn.random10());
@@ -299,7 +324,13 @@ fn save(
     Ok(answers)
 }
 
-fn save_envelope(insert: &mut CachedStatement<'_>, item: &NewEntry, id: i64, refs: usize) -> Result<(), StoreError> {
+fn save_envelope(
+    insert: &mut CachedStatement<'_>,
+    item: &NewEntry,
+    facts: &Facts,
+    id: i64,
+    refs: usize,
+) -> Result<(), StoreError> {
     let envelope = &item.envelope;
     let payload = payload::store(&envelope.payload);
     insert
@@ -314,10 +345,10 @@ fn save_envelope(insert: &mut CachedStatement<'_>, item: &NewEntry, id: i64, ref
             envelope.audit_residue_id,
             envelope.content_type,
             persisted::ENVELOPE_META_SCHEMA,
-            persisted::encode_envelope_meta(envelope),
+            facts.meta,
             payload.form,
             payload.size,
-            payload.sha256,
+            facts.payload_sha256,
             payload.key_id,
             payload.bytes,
         ])

@@ -2,9 +2,11 @@
 
 use dlo_core::{ClaimRef, DestinationName, EntryKey, Fence, Timestamp, TransitionResult};
 use dlo_ports::StoreError;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use crate::error::Doing;
+
+const DOING: &str = "check a fence";
 
 /// Verbs that end a claim or a wait, as a row remembers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,7 @@ impl Verb {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) seq: i64,
+    pub(crate) envelope_ref: i64,
     pub(crate) claim: Option<[u8; 16]>,
     pub(crate) send_mark: bool,
     pub(crate) manual_review: bool,
@@ -41,39 +44,116 @@ pub(crate) enum Judged {
     Answer(TransitionResult),
 }
 
-/// Judges a fence. `verb` is the one that may find that it was done before; `destination` must be the entry's.
-pub(crate) fn judge(
-    conn: &Connection,
-    claim: &ClaimRef,
+/// Judges the fences of one call.
+pub(crate) struct Judge<'c> {
+    conn: &'c Connection,
+    live: CachedStatement<'c>,
+    /// The verb that may find that it was done before.
     verb: Option<Verb>,
-    destination: Option<&DestinationName>,
-) -> Result<Judged, StoreError> {
-    let Some(live) = live_row(conn, &claim.key)? else {
-        return Ok(Judged::Answer(ended(conn, claim, verb, destination)?));
-    };
-    let answer = |result| Ok(Judged::Answer(result));
-    if destination.is_some_and(|destination| destination.as_str() != live.destination) {
-        return answer(TransitionResult::Missing);
-    }
-    let asked = i64::from(claim.key.generation);
-    if asked > live.generation {
-        return answer(TransitionResult::Missing);
-    }
-    if asked < live.generation {
-        return Ok(Judged::Answer(ended_generation(conn, claim, verb)?.unwrap_or(TransitionResult::Terminal)));
-    }
-    let remembered = Memory { token: live.last_token, version: live.last_version };
-    if verb.is_some_and(|verb| live.last_verb.as_deref() == Some(verb.as_str())) && remembered.is(claim.fence) {
-        return answer(TransitionResult::Applied);
-    }
-    let (holds, broken) = match claim.fence {
-        Fence::Claim(token) => (live.held.claim == Some(*token.as_bytes()), TransitionResult::StaleClaim),
-        Fence::Version(version) => (live.version == version as i64, TransitionResult::ConcurrencyLost),
-    };
-    if holds { Ok(Judged::Holds(live.held)) } else { answer(broken) }
+    /// Where the entries must go, if it matters.
+    destination: Option<&'c DestinationName>,
 }
 
-/// Answer for a row that has no claim although one is needed.
+impl<'c> Judge<'c> {
+    pub(crate) fn prepare(
+        conn: &'c Connection,
+        verb: Option<Verb>,
+        destination: Option<&'c DestinationName>,
+    ) -> Result<Self, StoreError> {
+        let live = conn.prepare_cached(include_str!("sql/fence_live.sql")).doing(DOING)?;
+        Ok(Self { conn, live, verb, destination })
+    }
+
+    /// Judges a fence.
+    pub(crate) fn judge(&mut self, claim: &ClaimRef) -> Result<Judged, StoreError> {
+        let answer = |result| Ok(Judged::Answer(result));
+        let Some(live) = self.live_row(&claim.key)? else {
+            return answer(self.ended(claim)?);
+        };
+        let asked = i64::from(claim.key.generation);
+        if !live.goes_there || asked > live.generation {
+            return answer(TransitionResult::Missing);
+        }
+        if asked < live.generation {
+            return answer(self.ended_generation(claim)?.unwrap_or(TransitionResult::Terminal));
+        }
+        if live.same_verb && live.memory.is(claim.fence) {
+            return answer(TransitionResult::Applied);
+        }
+        let holds = match claim.fence {
+            Fence::Claim(token) => live.held.claim == Some(*token.as_bytes()),
+            Fence::Version(version) => live.version == version as i64,
+        };
+        if holds { Ok(Judged::Holds(live.held)) } else { answer(no_claim(claim.fence)) }
+    }
+
+    fn live_row(&mut self, key: &EntryKey) -> Result<Option<LiveRow>, StoreError> {
+        let read = |row: &Row<'_>| {
+            Ok(LiveRow {
+                held: Held {
+                    seq: row.get(0)?,
+                    envelope_ref: row.get(1)?,
+                    claim: row.get(4)?,
+                    send_mark: row.get(5)?,
+                    manual_review: row.get(6)?,
+                    failed: row.get(7)?,
+                },
+                generation: row.get(2)?,
+                version: row.get(3)?,
+                goes_there: row.get(8)?,
+                same_verb: row.get(9)?,
+                memory: Memory { token: row.get(10)?, version: row.get(11)? },
+            })
+        };
+        let (destination, verb) = (self.destination.map(DestinationName::as_str), self.verb.map(Verb::as_str));
+        self.live
+            .query_row(params![key.tenant.as_str(), key.entry.as_bytes(), destination, verb], read)
+            .optional()
+            .doing(DOING)
+    }
+
+    /// Answer for an entry without a live generation.
+    fn ended(&self, claim: &ClaimRef) -> Result<TransitionResult, StoreError> {
+        let key = &claim.key;
+        let latest: Option<(i64, String)> = self
+            .conn
+            .prepare_cached(include_str!("sql/fence_latest_ended.sql"))
+            .and_then(|mut statement| {
+                statement
+                    .query_row(params![key.tenant.as_str(), key.entry.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()
+            })
+            .doing(DOING)?;
+        let Some((latest, destination)) = latest else { return Ok(TransitionResult::Missing) };
+        let goes_there = self.destination.is_none_or(|asked| asked.as_str() == destination);
+        if !goes_there || i64::from(key.generation) > latest {
+            return Ok(TransitionResult::Missing);
+        }
+        Ok(self.ended_generation(claim)?.unwrap_or(TransitionResult::Terminal))
+    }
+
+    /// Answer for a generation that has a row among the ended.
+    fn ended_generation(&self, claim: &ClaimRef) -> Result<Option<TransitionResult>, StoreError> {
+        let key = &claim.key;
+        let memory = self
+            .conn
+            .prepare_cached(include_str!("sql/fence_ended.sql"))
+            .and_then(|mut statement| {
+                statement
+                    .query_row(params![key.tenant.as_str(), key.entry.as_bytes(), key.generation], |row| {
+                        Ok(Memory { token: row.get(0)?, version: row.get(1)? })
+                    })
+                    .optional()
+            })
+            .doing(DOING)?;
+        Ok(memory.map(|memory| {
+            let repeated = self.verb == Some(Verb::Settle) && memory.is(claim.fence);
+            if repeated { TransitionResult::Applied } else { TransitionResult::Terminal }
+        }))
+    }
+}
+
+/// Answer for a live row whose fence is broken, or that has no claim although one is needed.
 pub(crate) const fn no_claim(fence: Fence) -> TransitionResult {
     match fence {
         Fence::Claim(_) => TransitionResult::StaleClaim,
@@ -104,84 +184,10 @@ impl Memory {
 struct LiveRow {
     held: Held,
     generation: i64,
-    destination: String,
     version: i64,
-    last_verb: Option<String>,
-    last_token: Option<[u8; 16]>,
-    last_version: Option<i64>,
-}
-
-fn live_row(conn: &Connection, key: &EntryKey) -> Result<Option<LiveRow>, StoreError> {
-    let read = |row: &Row<'_>| {
-        Ok(LiveRow {
-            held: Held {
-                seq: row.get(0)?,
-                claim: row.get(4)?,
-                send_mark: row.get(5)?,
-                manual_review: row.get(6)?,
-                failed: row.get(7)?,
-            },
-            generation: row.get(1)?,
-            destination: row.get(2)?,
-            version: row.get(3)?,
-            last_verb: row.get(8)?,
-            last_token: row.get(9)?,
-            last_version: row.get(10)?,
-        })
-    };
-    conn.prepare_cached(include_str!("sql/fence_live.sql"))
-        .and_then(|mut statement| {
-            statement.query_row(params![key.tenant.as_str(), key.entry.as_bytes()], read).optional()
-        })
-        .doing("check a fence")
-}
-
-/// Answer for an entry without a live generation.
-fn ended(
-    conn: &Connection,
-    claim: &ClaimRef,
-    verb: Option<Verb>,
-    destination: Option<&DestinationName>,
-) -> Result<TransitionResult, StoreError> {
-    let key = &claim.key;
-    let latest: Option<(Option<i64>, Option<String>)> = conn
-        .prepare_cached(include_str!("sql/fence_latest_ended.sql"))
-        .and_then(|mut statement| {
-            statement
-                .query_row(params![key.tenant.as_str(), key.entry.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()
-        })
-        .doing("check a fence")?;
-    let Some((Some(latest), of)) = latest else { return Ok(TransitionResult::Missing) };
-    if i64::from(key.generation) > latest
-        || destination.is_some_and(|destination| Some(destination.as_str()) != of.as_deref())
-    {
-        return Ok(TransitionResult::Missing);
-    }
-    Ok(ended_generation(conn, claim, verb)?.unwrap_or(TransitionResult::Terminal))
-}
-
-/// Answer for a generation that has a row among the ended.
-fn ended_generation(
-    conn: &Connection,
-    claim: &ClaimRef,
-    verb: Option<Verb>,
-) -> Result<Option<TransitionResult>, StoreError> {
-    let key = &claim.key;
-    let memory = conn
-        .prepare_cached(include_str!("sql/fence_ended.sql"))
-        .and_then(|mut statement| {
-            statement
-                .query_row(params![key.tenant.as_str(), key.entry.as_bytes(), key.generation], |row| {
-                    Ok(Memory { token: row.get(0)?, version: row.get(1)? })
-                })
-                .optional()
-        })
-        .doing("check a fence")?;
-    Ok(memory.map(|memory| {
-        let repeated = verb == Some(Verb::Settle) && memory.is(claim.fence);
-        if repeated { TransitionResult::Applied } else { TransitionResult::Terminal }
-    }))
+    goes_there: bool,
+    same_verb: bool,
+    memory: Memory,
 }
 
 /// Counts entries off their claims, and drops claims that hold nothing any more.

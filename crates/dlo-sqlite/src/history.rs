@@ -1,115 +1,66 @@
 //! History: ended generations that are not in quarantine, and the envelopes that nobody needs any more.
 
-use dlo_core::{Counters, EntryKey, EntryState, Fence, Receipt};
+use dlo_core::{EntryState, Fence, Receipt, entry::Progress, text::Code};
 use dlo_ports::StoreError;
-use rusqlite::{
-    CachedStatement, Connection, Row, params,
-    types::{ToSqlOutput, ValueRef},
-};
+use rusqlite::{CachedStatement, Connection, params};
 
 use crate::{error::Doing, fence};
 
 const DOING: &str = "end an entry";
 
-/// Statements that end an entry, prepared once per verb.
+/// Statements that end entries, prepared once per verb. Rows move by `INSERT … SELECT`, so that nothing of them passes
+/// through here.
 pub(crate) struct Endings<'c> {
+    insert: CachedStatement<'c>,
+    drop_entry: CachedStatement<'c>,
     drop_envelope: CachedStatement<'c>,
     count_envelope: CachedStatement<'c>,
-    insert: CachedStatement<'c>,
 }
 
-/// What is known of an entry whose row was just deleted.
-pub(crate) struct Gone<'a> {
-    pub(crate) key: &'a EntryKey,
-    pub(crate) seq: i64,
-    pub(crate) envelope_ref: i64,
-    pub(crate) destination: &'a str,
-    pub(crate) operation_key: &'a str,
-    pub(crate) created: i64,
-}
-
-/// How it ended.
+/// How an entry ended.
 pub(crate) struct End<'a> {
     pub(crate) state: EntryState,
     pub(crate) at: i64,
     pub(crate) receipt: Option<&'a Receipt>,
-    pub(crate) attempts: u32,
-    pub(crate) counters: Counters,
+    pub(crate) progress: &'a Progress,
     pub(crate) fence: Option<Fence>,
 }
 
 impl<'c> Endings<'c> {
     pub(crate) fn prepare(tx: &'c Connection) -> Result<Self, StoreError> {
         Ok(Self {
+            insert: tx.prepare_cached(include_str!("sql/history_insert.sql")).doing(DOING)?,
+            drop_entry: tx.prepare_cached("DELETE FROM dlo_entry WHERE seq = ?1").doing(DOING)?,
             drop_envelope: tx.prepare_cached(include_str!("sql/envelope_drop.sql")).doing(DOING)?,
             count_envelope: tx.prepare_cached(include_str!("sql/envelope_count_off.sql")).doing(DOING)?,
-            insert: tx.prepare_cached(include_str!("sql/history_insert.sql")).doing(DOING)?,
         })
     }
 
-    /// Writes the history row of an entry whose live row is gone, and lets go of its envelope.
-    pub(crate) fn end(&mut self, gone: &Gone<'_>, end: &End<'_>) -> Result<(), StoreError> {
-        let insert = &mut self.insert;
-        {
-            let mut rows = self.drop_envelope.query([gone.envelope_ref]).doing(DOING)?;
-            if let Some(row) = rows.next().doing(DOING)? {
-                return write(insert, gone, end, Some(row));
-            }
+    /// Moves a live row to history, and lets go of its envelope.
+    pub(crate) fn end(&mut self, seq: i64, envelope_ref: i64, end: &End<'_>) -> Result<(), StoreError> {
+        let (token, version) = end.fence.map_or((None, None), fence::columns);
+        let counters = end.progress.counters;
+        self.insert
+            .execute(params![
+                seq,
+                end.state.as_str(),
+                end.at,
+                end.receipt.map(|receipt| receipt.kind.as_str()),
+                end.receipt.and_then(|receipt| receipt.id.as_ref()).map(Code::as_str),
+                end.progress.attempts,
+                counters.claims,
+                counters.failed,
+                counters.crashed,
+                counters.deferred,
+                counters.interrupted,
+                token,
+                version,
+            ])
+            .doing(DOING)?;
+        self.drop_entry.execute([seq]).doing(DOING)?;
+        if self.drop_envelope.execute([envelope_ref]).doing(DOING)? == 0 {
+            self.count_envelope.execute([envelope_ref]).doing(DOING)?;
         }
-        let mut rows = self.count_envelope.query([gone.envelope_ref]).doing(DOING)?;
-        // Without an envelope row (damage) the end is recorded all the same.
-        let row = rows.next().doing(DOING)?;
-        write(insert, gone, end, row)
+        Ok(())
     }
-}
-
-fn write(
-    insert: &mut CachedStatement<'_>,
-    gone: &Gone<'_>,
-    end: &End<'_>,
-    envelope: Option<&Row<'_>>,
-) -> Result<(), StoreError> {
-    let column = |index: usize| {
-        let value = match (envelope, index) {
-            (Some(row), _) => row.get_ref(index).doing(DOING)?,
-            (None, 0) => ValueRef::Blob(&[0; 16]),
-            (None, 1) => ValueRef::Text(b""),
-            (None, 5) => ValueRef::Integer(0),
-            (None, _) => ValueRef::Null,
-        };
-        Ok::<_, StoreError>(ToSqlOutput::Borrowed(value))
-    };
-    let (token, version) = end.fence.map_or((None, None), fence::columns);
-    let counters = end.counters;
-    insert
-        .execute(params![
-            gone.key.tenant.as_str(),
-            gone.key.entry.as_bytes(),
-            gone.key.generation,
-            gone.seq,
-            gone.destination,
-            end.state.as_str(),
-            gone.operation_key,
-            gone.created,
-            end.at,
-            column(0)?,
-            column(1)?,
-            column(2)?,
-            column(3)?,
-            column(4)?,
-            column(5)?,
-            column(6)?,
-            end.receipt.map(|receipt| receipt.kind.as_str()),
-            end.receipt.and_then(|receipt| receipt.id.as_ref()).map(dlo_core::text::Code::as_str),
-            end.attempts,
-            counters.claims,
-            counters.failed,
-            counters.crashed,
-            counters.deferred,
-            counters.interrupted,
-            token,
-            version,
-        ])
-        .doing(DOING)?;
-    Ok(())
 }

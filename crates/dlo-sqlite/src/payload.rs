@@ -12,11 +12,10 @@ use sha2::{Digest, Sha256};
 /// Key id of a body that is stored as it is.
 pub(crate) const PLAIN: &str = "none";
 
-/// A payload as its columns hold it.
+/// A payload as its columns hold it, but for its hash.
 pub(crate) struct Stored<'a> {
     pub(crate) form: &'static str,
     pub(crate) size: i64,
-    pub(crate) sha256: Option<[u8; 32]>,
     pub(crate) key_id: &'static str,
     pub(crate) bytes: Option<&'a [u8]>,
 }
@@ -26,7 +25,6 @@ pub(crate) fn store(payload: &Payload) -> Stored<'_> {
     Stored {
         form: persisted::payload_form(payload),
         size: i64::try_from(payload.size()).unwrap_or(i64::MAX),
-        sha256: payload.sha256(),
         key_id: PLAIN,
         bytes: persisted::payload_bytes(payload).map(|bytes| &bytes[..]),
     }

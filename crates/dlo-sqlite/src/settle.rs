@@ -1,23 +1,20 @@
 //! Fenced changes by workers and maintenance: send marks, transitions, releases.
 
 use dlo_core::{
-    ClaimRef, EntryState, Fence, Receipt, Status, TransitionResult,
-    decide::{Next, Transition},
-    entry::Progress,
-    limits::MAX_PAGE,
-    text::Code,
+    ClaimRef, DeadLetterDraft, EntryState, Fence, Lane, Receipt, Status, Timestamp, TransitionResult, decide::Next,
+    entry::Progress, limits::MAX_PAGE, text::Code,
 };
 use dlo_ports::{
     StoreError,
     store::{SettleAnswer, SettleRequest, Settlement},
 };
-use rusqlite::{CachedStatement, Row, params};
+use rusqlite::params;
 
 use crate::{
     attempt,
     error::{Doing, bounded, invalid},
-    fence::{self, ClaimEnds, Held, Judged, Verb, judge, micros, no_claim},
-    history::{End, Endings, Gone},
+    fence::{self, ClaimEnds, Held, Judge, Judged, Verb, micros, no_claim},
+    history::{End, Endings},
     quarantine::{self, Ending},
     totals::{self, Totals},
     turn::Turn,
@@ -26,11 +23,12 @@ use crate::{
 /// Sets send marks.
 pub(crate) fn mark_sent(turn: &mut Turn<'_>, claims: &[ClaimRef]) -> Result<Vec<TransitionResult>, StoreError> {
     bounded("number of claims to mark", claims.len(), 0, MAX_PAGE)?;
-    claims.iter().map(|claim| mark_one(turn, claim)).collect()
+    let mut judge = Judge::prepare(turn.tx, None, None)?;
+    claims.iter().map(|claim| mark_one(turn, &mut judge, claim)).collect()
 }
 
-fn mark_one(turn: &Turn<'_>, claim: &ClaimRef) -> Result<TransitionResult, StoreError> {
-    let held = match judge(turn.tx, claim, None, None)? {
+fn mark_one(turn: &Turn<'_>, judge: &mut Judge<'_>, claim: &ClaimRef) -> Result<TransitionResult, StoreError> {
+    let held = match judge.judge(claim)? {
         Judged::Answer(answer) => return Ok(answer),
         Judged::Holds(held) => held,
     };
@@ -52,14 +50,21 @@ fn mark_one(turn: &Turn<'_>, claim: &ClaimRef) -> Result<TransitionResult, Store
 /// Gives claims back uncharged.
 pub(crate) fn release(turn: &mut Turn<'_>, claims: &[ClaimRef]) -> Result<Vec<TransitionResult>, StoreError> {
     bounded("number of claims to release", claims.len(), 0, MAX_PAGE)?;
+    let mut judge = Judge::prepare(turn.tx, Some(Verb::Release), None)?;
     let mut ends = ClaimEnds::default();
-    let results = claims.iter().map(|claim| release_one(turn, claim, &mut ends)).collect::<Result<_, _>>()?;
+    let release = |claim| release_one(turn, &mut judge, claim, &mut ends);
+    let results = claims.iter().map(release).collect::<Result<_, _>>()?;
     ends.save(turn.tx)?;
     Ok(results)
 }
 
-fn release_one(turn: &Turn<'_>, claim: &ClaimRef, ends: &mut ClaimEnds) -> Result<TransitionResult, StoreError> {
-    let held = match judge(turn.tx, claim, Some(Verb::Release), None)? {
+fn release_one(
+    turn: &Turn<'_>,
+    judge: &mut Judge<'_>,
+    claim: &ClaimRef,
+    ends: &mut ClaimEnds,
+) -> Result<TransitionResult, StoreError> {
+    let held = match judge.judge(claim)? {
         Judged::Answer(answer) => return Ok(answer),
         Judged::Holds(held) => held,
     };
@@ -84,25 +89,26 @@ pub(crate) fn settle(turn: &mut Turn<'_>, request: &SettleRequest) -> Result<Set
     let Some(version) = turn.caches.catalog.find(turn.tx, tenant, destination)?.map(|found| found.version) else {
         return Err(invalid(format!("destination `{tenant}/{destination}` does not exist: apply it first")));
     };
+    let results = settle_entries(turn, request, version)?;
+    let (health, health_applied) = settle_health(turn, request)?;
+    Ok(SettleAnswer { results, health, health_applied })
+}
+
+fn settle_entries(turn: &Turn<'_>, request: &SettleRequest, version: u64) -> Result<Vec<TransitionResult>, StoreError> {
     let mut settling = Settling {
         turn,
         request,
         version,
         totals: Totals::default(),
         ends: ClaimEnds::default(),
+        judge: Judge::prepare(turn.tx, Some(Verb::Settle), Some(&request.destination))?,
         endings: Endings::prepare(turn.tx)?,
-        by_token: turn.tx.prepare_cached(include_str!("sql/entry_deliver_by_token.sql")).doing("settle")?,
-        by_version: turn.tx.prepare_cached(include_str!("sql/entry_deliver_by_version.sql")).doing("settle")?,
     };
-    let mut results = Vec::with_capacity(request.settlements.len());
-    for settlement in &request.settlements {
-        results.push(settling.settle_one(settlement)?);
-    }
-    let Settling { totals, ends, .. } = settling;
-    ends.save(turn.tx)?;
-    totals.save(turn.tx, tenant.as_str(), destination.as_str())?;
-    let (health, health_applied) = settle_health(turn, request)?;
-    Ok(SettleAnswer { results, health, health_applied })
+    let settle = |settlement| settling.settle_one(settlement);
+    let results = request.settlements.iter().map(settle).collect::<Result<_, _>>()?;
+    settling.ends.save(turn.tx)?;
+    settling.totals.save(turn.tx, request.tenant.as_str(), request.destination.as_str())?;
+    Ok(results)
 }
 
 fn settle_health(turn: &mut Turn<'_>, request: &SettleRequest) -> Result<(dlo_core::Health, bool), StoreError> {
@@ -127,9 +133,8 @@ struct Settling<'t, 'a> {
     version: u64,
     totals: Totals,
     ends: ClaimEnds,
-    endings: Endings<'a>,
-    by_token: CachedStatement<'a>,
-    by_version: CachedStatement<'a>,
+    judge: Judge<'t>,
+    endings: Endings<'t>,
 }
 
 impl Settling<'_, '_> {
@@ -138,97 +143,62 @@ impl Settling<'_, '_> {
         if claim.key.tenant != self.request.tenant {
             return Ok(TransitionResult::Missing);
         }
-        if let Next::Delivered { receipt } = &transition.next {
-            if self.deliver(claim, transition, receipt.as_ref())? {
-                self.record(claim, transition)?;
-                return Ok(TransitionResult::Applied);
-            }
-        }
-        let held = match judge(self.turn.tx, claim, Some(Verb::Settle), Some(&self.request.destination))? {
+        let held = match self.judge.judge(claim)? {
             Judged::Answer(answer) => return Ok(answer),
             Judged::Holds(held) => held,
         };
         self.count(&held, &transition.progress);
         match &transition.next {
-            // The delete above had the same condition as the fence that holds.
-            Next::Delivered { .. } => return Ok(TransitionResult::ConcurrencyLost),
+            Next::Delivered { receipt } => self.deliver(&held, claim.fence, &transition.progress, receipt.as_ref())?,
             Next::Wait { lane, due, status } => {
-                self.keep(
-                    &held,
-                    claim.fence,
-                    &transition.progress,
-                    &Kept {
-                        lane: Some(*lane as i64),
-                        due: Some(due.as_micros()),
-                        status: *status,
-                        manual_review: false,
-                    },
-                )?;
+                let kept = Kept { place: Some((*lane, *due)), status: *status, manual_review: false };
+                self.keep(&held, claim.fence, &transition.progress, &kept)?;
             }
             Next::ManualReview => {
                 self.totals.add(totals::MANUAL_REVIEW, 1);
-                self.keep(
-                    &held,
-                    claim.fence,
-                    &transition.progress,
-                    &Kept { lane: None, due: None, status: Status::Failed, manual_review: true },
-                )?;
+                let kept = Kept { place: None, status: Status::Failed, manual_review: true };
+                self.keep(&held, claim.fence, &transition.progress, &kept)?;
             }
-            Next::DeadLetter(draft) => {
-                let ending = Ending {
-                    seq: held.seq,
-                    draft,
-                    destination_version: self.version,
-                    now: self.turn.now.as_micros(),
-                    fence: Some(claim.fence),
-                };
-                quarantine::open(self.turn.tx, &ending, Some(&transition.progress))?;
-                self.totals.dead_letter(draft.class, &draft.reason);
-            }
+            Next::DeadLetter(draft) => self.quarantine(&held, claim.fence, &transition.progress, draft)?,
         }
-        self.record(claim, transition)?;
+        if let Some(attempt) = &transition.attempt {
+            attempt::record(self.turn.tx, &claim.key, attempt)?;
+        }
         Ok(TransitionResult::Applied)
     }
 
-    /// Delivered: one delete that is its own fence check, and one history row. False if the fence is broken.
     fn deliver(
         &mut self,
-        claim: &ClaimRef,
-        transition: &Transition,
+        held: &Held,
+        fence: Fence,
+        progress: &Progress,
         receipt: Option<&Receipt>,
-    ) -> Result<bool, StoreError> {
-        let key = &claim.key;
-        let ids = (key.tenant.as_str(), key.entry.as_bytes(), key.generation, self.request.destination.as_str());
-        let mut rows = match claim.fence {
-            Fence::Claim(token) => self.by_token.query(params![ids.0, ids.1, ids.2, ids.3, token.as_bytes()]),
-            Fence::Version(version) => self.by_version.query(params![ids.0, ids.1, ids.2, ids.3, version as i64]),
-        }
-        .doing("settle")?;
-        let Some(row) = rows.next().doing("settle")? else { return Ok(false) };
-        let held = held_of(row).doing("settle")?;
-        let gone = Gone {
-            key,
-            seq: held.seq,
-            envelope_ref: row.get(4).doing("settle")?,
-            destination: ids.3,
-            operation_key: row.get_ref(5).and_then(|key| Ok(key.as_str()?)).doing("settle")?,
-            created: row.get(6).doing("settle")?,
-        };
-        let progress = &transition.progress;
-        let end = End {
-            state: EntryState::Delivered,
-            at: self.turn.now.as_micros(),
-            receipt,
-            attempts: progress.attempts,
-            counters: progress.counters,
-            fence: Some(claim.fence),
-        };
-        self.endings.end(&gone, &end)?;
-        drop(rows);
-        self.count(&held, progress);
+    ) -> Result<(), StoreError> {
+        let at = self.turn.now.as_micros();
+        let end = End { state: EntryState::Delivered, at, receipt, progress, fence: Some(fence) };
+        self.endings.end(held.seq, held.envelope_ref, &end)?;
         self.totals.add(totals::LIVE, -1);
         self.totals.add(totals::DELIVERED, 1);
-        Ok(true)
+        Ok(())
+    }
+
+    fn quarantine(
+        &mut self,
+        held: &Held,
+        fence: Fence,
+        progress: &Progress,
+        draft: &DeadLetterDraft,
+    ) -> Result<(), StoreError> {
+        let ending = Ending {
+            seq: held.seq,
+            draft,
+            destination_version: self.version,
+            now: self.turn.now.as_micros(),
+            fence: Some(fence),
+        };
+        quarantine::open(self.turn.tx, &ending, Some(progress))?;
+        self.totals.dead_letter(draft.class, &draft.reason);
+        Ok(())
     }
 
     /// The end of a claim or wait, as totals and claims see it.
@@ -253,8 +223,8 @@ impl Settling<'_, '_> {
                 statement.execute(params![
                     held.seq,
                     self.turn.now.as_micros(),
-                    kept.lane,
-                    kept.due,
+                    kept.place.map(|(lane, _)| lane as i64),
+                    kept.place.map(|(_, due)| due.as_micros()),
                     kept.status.as_str(),
                     kept.manual_review,
                     counters.claims,
@@ -277,24 +247,12 @@ impl Settling<'_, '_> {
             .doing("settle")?;
         Ok(())
     }
-
-    fn record(&self, claim: &ClaimRef, transition: &Transition) -> Result<(), StoreError> {
-        match &transition.attempt {
-            Some(attempt) => attempt::record(self.turn.tx, &claim.key, attempt),
-            None => Ok(()),
-        }
-    }
 }
 
-/// Where a row that is kept goes; `None` leaves it where it was.
+/// Where a row that is kept stands.
 struct Kept {
-    lane: Option<i64>,
-    due: Option<i64>,
+    /// `None` leaves it where it was.
+    place: Option<(Lane, Timestamp)>,
     status: Status,
     manual_review: bool,
-}
-
-/// Columns 0 to 3 of the deliver statements.
-fn held_of(row: &Row<'_>) -> Result<Held, rusqlite::Error> {
-    Ok(Held { seq: row.get(0)?, claim: row.get(1)?, send_mark: false, manual_review: row.get(2)?, failed: row.get(3)? })
 }

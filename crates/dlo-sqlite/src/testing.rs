@@ -218,7 +218,9 @@ impl World {
     }
 
     pub(crate) fn save_item(&mut self, item: NewEntry) -> EntryId {
-        match self.turn(|turn| enqueue::enqueue(turn, &[item])).unwrap().remove(0) {
+        let items = [item];
+        let facts = enqueue::Facts::of(&items);
+        match self.turn(|turn| enqueue::enqueue(turn, &items, &facts)).unwrap().remove(0) {
             EnqueueAnswer::Created { entries, .. } => entries[0].0,
             other => panic!("not created: {other:?}"),
         }

@@ -14,15 +14,24 @@ use dlo_ports::store::{
 };
 
 use crate::{
-    SCHEMA_VERSION, catalog, check, claim, due, enqueue, office, read, settle, store::SqliteStore, sweep,
-    turn::read_health, worker, writer::Weight,
+    SCHEMA_VERSION, catalog, check, claim, due,
+    enqueue::{self, Facts},
+    office, read, settle,
+    store::SqliteStore,
+    sweep,
+    turn::read_health,
+    worker,
+    writer::Weight,
 };
 
 impl EnqueueStore for SqliteStore {
     fn enqueue(&self, items: Vec<NewEntry>) -> StoreResult<'_, Vec<EnqueueAnswer>> {
-        let bytes = items.iter().map(|item| item.envelope.payload.size() as usize).sum();
-        let weight = Weight { rows: items.len(), bytes };
-        self.write(weight, true, move |turn| enqueue::enqueue(turn, &items))
+        Box::pin(async move {
+            let bytes = items.iter().map(|item| item.envelope.payload.size() as usize).sum();
+            let weight = Weight { rows: items.len(), bytes };
+            let facts = Facts::of(&items);
+            self.write(weight, true, move |turn| enqueue::enqueue(turn, &items, &facts)).await
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 -- ?15 says whether a transition gives the progress (?16 to ?28) or the row has it. A mark on an open claim says that
--- the first byte may have left: the send is unanswered (I-10).
-INSERT INTO dlo_dead_letter (
+-- the first byte may have left: the send is unanswered (I-10). OR FAIL: one row, so SQLite need keep no journal of it.
+INSERT OR FAIL INTO dlo_dead_letter (
     tenant, id, entry, generation, entry_seq, destination, destination_version, envelope_ref, operation_key,
     class, reason, code, message, rule, last_class, last_reason, last_provider_code, last_text,
     created, not_before, deliver_by, first_claimed, first_failed, last_failed, opened, attempts,

@@ -1,2 +1,1 @@
 DELETE FROM dlo_envelope WHERE id = ?1 AND refs <= 1
-RETURNING envelope, event_type, source_event_id, correlation_id, content_type, payload_size, payload_sha256

@@ -1,8 +1,15 @@
-INSERT INTO dlo_history (
+-- Without an envelope row (damage) the end is recorded all the same. OR FAIL: one row, so that nothing is left behind
+-- by a failure, and SQLite keeps no journal of the statement.
+INSERT OR FAIL INTO dlo_history (
     tenant, entry, generation, seq, destination, state, operation_key, created, ended,
     envelope, event_type, source_event_id, correlation_id, content_type, payload_size, payload_sha256,
     receipt_kind, receipt_id, attempts, claims, failed, crashed, deferred, interrupted, fence_token, fence_version
-) VALUES (
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25,
-    ?26
 )
+SELECT
+    e.tenant, e.entry, e.generation, e.seq, e.destination, ?2, e.operation_key, e.created, ?3,
+    coalesce(v.envelope, zeroblob(16)), coalesce(v.event_type, ''), v.source_event_id, v.correlation_id,
+    v.content_type, coalesce(v.payload_size, 0), v.payload_sha256,
+    ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13
+FROM dlo_entry AS e
+LEFT JOIN dlo_envelope AS v ON v.id = e.envelope_ref AND v.tenant = e.tenant
+WHERE e.seq = ?1
