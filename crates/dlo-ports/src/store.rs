@@ -338,7 +338,8 @@ pub trait DrainStore: Send + Sync {
         limit: usize,
     ) -> StoreResult<'_, Vec<Entry>>;
 
-    /// Drops old history and enqueue keys. Oldest first; an envelope goes with the last entry that carries it. Totals
+    /// Drops old history in the order in which it ended, and old enqueue keys in the order in which they were saved.
+    /// An envelope goes with the last entry that carries it. A store may drop workers that ended long ago. Totals
     /// stay, and so does everything of a lineage that has a dead letter, whatever became of that (I-14).
     fn prune(&self, request: PruneRequest) -> StoreResult<'_, Pruned>;
 

@@ -77,12 +77,15 @@ pub(super) fn lineages_with_a_dead_letter_are_kept(b: &mut Bench) {
 
 pub(super) fn pruning_is_bounded(b: &mut Bench) {
     b.main(|_| ());
-    for _ in 0..3 {
-        let entry = b.claimed_at(MAIN);
-        b.outcome(&entry, delivered());
+    let created = b.entries_at(MAIN, 3);
+    // What was created last ends first, so that the order of ending is not the order of creation.
+    for claimed in b.claim(MAIN, 3).into_iter().rev() {
+        b.outcome(&claimed.entry, delivered());
+        b.clock.advance(SECOND);
     }
     b.clock.advance(DAY);
     assert_eq!(b.prune(HOUR, HOUR, 2), Pruned { history: 2, enqueue_keys: 2, more: true });
+    assert_eq!(b.state(created[0]), EntryState::Delivered, "what ended first goes first");
     assert_eq!(b.prune(HOUR, HOUR, 2), Pruned { history: 1, enqueue_keys: 1, more: false });
     for limit in [0, 1_001] {
         let request = PruneRequest { history: HOUR, enqueue_keys: HOUR, limit };

@@ -171,7 +171,7 @@ impl Transaction<'_> {
             .enqueue_keys
             .iter()
             .filter(|(_, row)| row.first_seen < before)
-            .map(|(key, row)| (row.first_seen, key.clone()))
+            .map(|(key, row)| (row.saved, key.clone()))
             .collect();
         old.sort();
         old.truncate(limit);

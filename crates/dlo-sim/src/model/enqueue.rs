@@ -97,7 +97,13 @@ impl Transaction<'_> {
     ) -> EnqueueAnswer {
         let envelope = Arc::new(item.envelope);
         let (tenant, id) = (envelope.tenant.clone(), envelope.id);
-        let row = EnqueueKeyRow { envelope: id, content_hash: envelope.content_hash(), first_seen: self.now };
+        self.state.last_key += 1;
+        let row = EnqueueKeyRow {
+            envelope: id,
+            content_hash: envelope.content_hash(),
+            first_seen: self.now,
+            saved: self.state.last_key,
+        };
         self.state.enqueue_keys.insert(key, row);
         let mut entries = Vec::with_capacity(destinations.len());
         for destination in destinations {

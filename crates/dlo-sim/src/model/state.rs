@@ -22,7 +22,9 @@ pub(super) struct State {
     pub(super) dead_letter_totals: BTreeMap<(TenantId, DestinationName, Class, Reason), u64>,
     /// Latest sequence number given to a row of a generation.
     pub(super) last_seq: u64,
-    /// How many generations have ended in history: the order in which retention takes them.
+    /// Latest number of an enqueue key: retention takes them in the order of saving.
+    pub(super) last_key: u64,
+    /// How many generations have ended: retention takes them in this order.
     pub(super) last_end: u64,
 }
 
@@ -52,6 +54,8 @@ pub(super) struct EnqueueKeyRow {
     pub(super) envelope: EnvelopeId,
     pub(super) content_hash: [u8; 32],
     pub(super) first_seen: Timestamp,
+    /// Order of saving.
+    pub(super) saved: u64,
 }
 
 /// All generations of one entry.

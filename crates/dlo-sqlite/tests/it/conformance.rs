@@ -71,7 +71,7 @@ impl Harness for SqliteHarness {
     }
 }
 
-fn open(clock: Arc<ManualClock>) -> Box<dyn Harness> {
+pub(crate) fn open(clock: Arc<ManualClock>) -> Box<dyn Harness> {
     let folder = tempfile::tempdir().unwrap();
     let mut harness = SqliteHarness { store: None, clock, folder, random: counting_randomness() };
     harness.open_store();

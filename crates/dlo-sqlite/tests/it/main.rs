@@ -12,6 +12,7 @@ mod imports;
 mod lock;
 mod manners;
 mod migrations;
+mod oracle;
 mod others;
 mod plans;
 mod races;
