@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     bare,
-    bed::{self, BATCH, Options, rate},
+    bed::{self, BATCH, Options, metered, rate},
     report::{Figure, Series, Target},
 };
 
@@ -20,7 +20,8 @@ pub(crate) fn run(options: &Options) -> Vec<Figure> {
         bed::apply(&store, vec![bed::destination(0, "noop")]).await;
         bed::enqueue(&store, 1, count, BATCH).await;
     });
-    let (mut ours, mut reference, mut ratio) = (Series::default(), Series::default(), Series::default());
+    let (mut ours, mut reference, mut ratio, mut cpu) =
+        (Series::default(), Series::default(), Series::default(), Series::default());
     for round in 0..options.runs {
         let folder = bed::folder();
         let product = || {
@@ -38,17 +39,18 @@ pub(crate) fn run(options: &Options) -> Vec<Figure> {
             let mut conn = bare::open(&path);
             rate(count, bare::drain(&mut conn, bed::name(0).as_str()))
         };
-        let (a, b) = if round % 2 == 0 {
-            let a = product();
-            (a, loops())
+        let ((a, used), (b, bare_used)) = if round % 2 == 0 {
+            let a = metered(count, product);
+            (a, metered(count, loops))
         } else {
-            let b = loops();
-            (product(), b)
+            let b = metered(count, loops);
+            (metered(count, product), b)
         };
+        cpu.push(used / bare_used);
         ours.push(a);
         reference.push(b);
         ratio.push(a / b);
-        eprintln!("  round {round}: ours {a:.0}/s, bare {b:.0}/s, ratio {:.3}", a / b);
+        eprintln!("  round {round}: ours {a:.0}/s {used:.2} us, bare {b:.0}/s {bare_used:.2} us, ratio {:.3}", a / b);
     }
     let setting = format!("{count} entries of 300 bytes, page 100, emitter `noop`{}", options.size());
     let figure =
@@ -59,7 +61,11 @@ pub(crate) fn run(options: &Options) -> Vec<Figure> {
             ratio.median(),
             "ratio",
             Target::AtLeast(0.7),
-            format!("{setting}; {}", ratio.spread()),
+            format!(
+                "{setting}; {}; processor time of all threads {:.2} times the loop's",
+                ratio.spread(),
+                cpu.median()
+            ),
         ),
         figure("sqlite.drain_per_second", ours.median(), "entries/s", Target::None, setting.clone()),
         figure("sqlite.drain_bare_per_second", reference.median(), "entries/s", Target::None, setting),

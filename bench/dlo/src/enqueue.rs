@@ -8,7 +8,7 @@ use dlo_ports::store::EnqueueStore;
 
 use crate::{
     bare,
-    bed::{self, BATCH, Options, rate},
+    bed::{self, BATCH, Options, metered, rate},
     report::{Figure, Series, Target},
 };
 
@@ -20,7 +20,8 @@ pub(crate) fn run(options: &Options) -> Vec<Figure> {
     let items: Vec<NewEntry> = (0..count).map(|number| bed::item(number, &bed::name(0))).collect();
     let rows = bare::rows_of(&items);
     drop(items);
-    let (mut ours, mut reference, mut ratio) = (Series::default(), Series::default(), Series::default());
+    let (mut ours, mut reference, mut ratio, mut cpu) =
+        (Series::default(), Series::default(), Series::default(), Series::default());
     let (mut alone, mut together) = (Series::default(), Series::default());
     for round in 0..options.runs {
         let folder = bed::folder();
@@ -36,19 +37,20 @@ pub(crate) fn run(options: &Options) -> Vec<Figure> {
             rate(count, bare::enqueue(&mut conn, &rows, BATCH))
         };
         // Who goes first changes with every round.
-        let (a, b) = if round % 2 == 0 {
-            let a = product();
-            (a, loops())
+        let ((a, used), (b, bare_used)) = if round % 2 == 0 {
+            let a = metered(count, product);
+            (a, metered(count, loops))
         } else {
-            let b = loops();
-            (product(), b)
+            let b = metered(count, loops);
+            (metered(count, product), b)
         };
+        cpu.push(used / bare_used);
         ours.push(a);
         reference.push(b);
         ratio.push(a / b);
         alone.push(single(&folder.path().join("alone.db"), singles / 4, 1));
         together.push(single(&folder.path().join("together.db"), singles * 4, 64));
-        eprintln!("  round {round}: ours {a:.0}/s, bare {b:.0}/s, ratio {:.3}", a / b);
+        eprintln!("  round {round}: ours {a:.0}/s {used:.2} us, bare {b:.0}/s {bare_used:.2} us, ratio {:.3}", a / b);
     }
     let setting = format!("{count} entries of 300 bytes, batch {BATCH}, WAL and FULL{}", options.size());
     let figure =
@@ -59,7 +61,11 @@ pub(crate) fn run(options: &Options) -> Vec<Figure> {
             ratio.median(),
             "ratio",
             Target::AtLeast(0.6),
-            format!("{setting}; {}", ratio.spread()),
+            format!(
+                "{setting}; {}; processor time of all threads {:.2} times the loop's",
+                ratio.spread(),
+                cpu.median()
+            ),
         ),
         figure("sqlite.enqueue_per_second", ours.median(), "entries/s", Target::None, setting.clone()),
         figure("sqlite.enqueue_bare_per_second", reference.median(), "entries/s", Target::None, setting),

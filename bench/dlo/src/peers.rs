@@ -71,8 +71,7 @@ fn against(peer: &Peer, options: &Options) -> Vec<Figure> {
             let (count, batch) = (count.to_string(), BATCH.to_string());
             let theirs =
                 || measure(Command::new(&program).args([kind, &count, &batch]).env("BENCH_DIR", folder.path()));
-            let ours =
-                || measure(bed::child(&["child-peer", kind, &count, &batch]).env("BENCH_DIR", folder.path()));
+            let ours = || measure(bed::child(&["child-peer", kind, &count, &batch]).env("BENCH_DIR", folder.path()));
             let (a, b) = if round % 2 == 0 {
                 let a = ours();
                 (a, theirs())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::{Outcome, maps};
+use crate::{Outcome, bench, maps};
 
 /// Longest source file without a reason written in its first lines.
 const MAX_LINES: usize = 500;
@@ -14,6 +14,7 @@ pub(crate) fn check(root: &Path) -> Outcome {
     let mut problems = Vec::new();
     maps::check(root, &mut problems)?;
     benchmarks(root, &mut problems)?;
+    bench::check(root, &mut problems)?;
     lengths(&root.join("crates"), &mut problems)?;
     if problems.is_empty() { Ok(()) } else { Err(format!("documents and code differ:\n{}", problems.join("\n"))) }
 }

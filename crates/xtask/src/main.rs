@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+mod bench;
 mod docs;
 mod maps;
 mod run;
@@ -24,7 +25,8 @@ fn main() -> ExitCode {
         Some("test") => test::test(&root, &arguments[1..]),
         Some("setup") => setup::setup(&root).map(drop),
         Some("docs") => docs::check(&root),
-        other => Err(format!("unknown task `{}`: test, setup or docs", other.unwrap_or(""))),
+        Some("bench") => bench::bench(&root, &arguments[1..]),
+        other => Err(format!("unknown task `{}`: test, setup, docs or bench", other.unwrap_or(""))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
