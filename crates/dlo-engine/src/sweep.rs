@@ -36,6 +36,7 @@ pub(crate) async fn recover(shared: &Shared) -> Option<()> {
     loop {
         let lost = shared.insist("lost_claims", || shared.store.lost_claims(limits::SWEEP_PAGE)).await?;
         let full = lost.len() == limits::SWEEP_PAGE;
+        let lost = lost.into_iter().filter(|entry| !is_in_hand(shared, entry));
         let mut by_destination: BTreeMap<LaneKey, Vec<Entry>> = BTreeMap::new();
         for entry in lost {
             by_destination.entry((entry.key.tenant.clone(), entry.destination.clone())).or_default().push(entry);
@@ -54,6 +55,13 @@ pub(crate) async fn recover(shared: &Shared) -> Option<()> {
             return Some(());
         }
     }
+}
+
+/// While the store would not save outcomes, claims of this very process may pass their deadline: a lane has the outcome
+/// in hand and saves it when it can, which is not to be overtaken by a doubt (trap D6).
+fn is_in_hand(shared: &Shared, entry: &Entry) -> bool {
+    let own = entry.claim.as_ref().is_some_and(|claim| claim.incarnation == shared.incarnation);
+    own && shared.trouble.is_stuck()
 }
 
 /// Ends overdue entries of the next destinations; answers where the next sweep goes on.

@@ -73,7 +73,7 @@ impl Trouble {
     /// Takes note of a verb that worked.
     pub(crate) fn worked(&self, verb: &'static str) {
         let side = self.side(verb);
-        if !side.failing.load(Ordering::Acquire) || self.stuck.load(Ordering::Acquire) > 0 {
+        if !side.failing.load(Ordering::Acquire) || self.is_stuck() {
             return;
         }
         side.failing.store(false, Ordering::Release);
@@ -94,8 +94,12 @@ impl Trouble {
 
     /// While the store fails, claiming stops but for one claim at a time that finds out whether it works again.
     pub(crate) fn may_claim(&self) -> bool {
-        let free = self.stuck.load(Ordering::Acquire) == 0;
-        free && (!self.is_failing() || !self.scout.swap(true, Ordering::AcqRel))
+        !self.is_stuck() && (!self.is_failing() || !self.scout.swap(true, Ordering::AcqRel))
+    }
+
+    /// Whether an outcome in hand waits to be saved.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.stuck.load(Ordering::Acquire) > 0
     }
 
     /// An outcome could not be saved; the token lives until it is.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use dlo_core::{Class, EntryState, Failure, Outcome, policy::Jitter, reason};
+use dlo_core::{Class, Duplicates, EntryState, Failure, Outcome, policy::Jitter, reason};
 use dlo_engine::{Ended, Until};
 use dlo_ports::{BoxFuture, Emission, Emitted, Emitter, StoreErrorKind};
 
@@ -128,6 +128,27 @@ fn d06_a_failed_save_is_repeated_as_a_save() {
             }
             office.check();
         }
+    }
+}
+
+/// The disk may be full for longer than claims and leases last: what was delivered is still saved as that.
+#[test]
+fn d06_an_outcome_outlives_the_deadline_of_its_claim() {
+    for duplicates in [Duplicates::Tolerated, Duplicates::Harmful] {
+        let office = Office::new();
+        let log = office.answering("own", delivered());
+        office.destination("one", "own", |spec| spec.duplicates = duplicates);
+        let entries = office.enqueue("one", 3);
+        office.store.faults("settle", [Fault::Fail(StoreErrorKind::DiskFull); 300]);
+        office.store.faults("heartbeat", [Fault::Fail(StoreErrorKind::DiskFull); 300]);
+        office.run_for(HOUR).unwrap();
+        assert_eq!(log.len(), 3, "{duplicates:?}: emitted again");
+        for entry in entries {
+            let view = office.entry(entry);
+            assert_eq!(view.summary.state, EntryState::Delivered, "{duplicates:?}");
+            assert_eq!((view.attempts.len(), view.last_failure), (0, None), "{duplicates:?}");
+        }
+        office.check();
     }
 }
 
