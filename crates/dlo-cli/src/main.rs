@@ -19,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use dlo::config::Overrides;
+use tokio::signal::unix::{SignalKind, signal};
 
 use args::{Cli, Command, LogFormat};
 use context::Context;
@@ -48,9 +49,19 @@ fn run(cli: Cli) -> Result<Exit> {
         .enable_all()
         .build()
         .map_err(|error| Failure::io("starting the runtime", &error))?;
-    let exit = runtime.block_on(dispatch(cli));
+    let exit = runtime.block_on(async {
+        outlive_file_size_limit()?;
+        dispatch(cli).await
+    });
     runtime.shutdown_timeout(SHUTDOWN);
     exit
+}
+
+/// A write beyond the file-size limit of the process (`ulimit -f`) is to be an error with a name, not the end by
+/// SIGXFSZ. A signal that is listened to once stays without its default effect.
+fn outlive_file_size_limit() -> Result {
+    let kind = SignalKind::from_raw(libc::SIGXFSZ);
+    signal(kind).map(drop).map_err(|error| Failure::io("listening to signals", &error))
 }
 
 async fn dispatch(cli: Cli) -> Result<Exit> {

@@ -1,7 +1,10 @@
 //! Errors of SQLite as errors of a store.
 
 use dlo_ports::{StoreError, StoreErrorKind};
-use rusqlite::ErrorCode;
+use rusqlite::{
+    ErrorCode,
+    ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE},
+};
 
 /// Says what was being done when SQLite failed.
 pub(crate) trait Doing<T> {
@@ -18,7 +21,8 @@ impl<T> Doing<T> for Result<T, rusqlite::Error> {
 /// An error of SQLite as an error of a store. The file's name is added where the connection is known.
 pub(crate) fn from_sqlite(error: rusqlite::Error, what: &'static str) -> StoreError {
     let kind = kind_of(&error);
-    StoreError::new(kind, format!("can't {what}: {error}; {}", way_out(kind))).with_source(error)
+    let way_out = if is_refused_write(&error) { WRITE_REFUSED } else { way_out(kind) };
+    StoreError::new(kind, format!("can't {what}: {error}; {way_out}")).with_source(error)
 }
 
 /// A row is not what the schema promises.
@@ -40,11 +44,28 @@ pub(crate) fn bounded(what: &str, seen: usize, least: usize, most: usize) -> Res
     }
 }
 
+/// SQLite tells a full disk from other failures of a write, but not what those are: a quota and the file-size limit of
+/// a process look like a broken disk.
+const WRITE_REFUSED: &str = "the file system refused a write: check the disk, the quota and the file-size limit of this \
+                             process, then run `dlo doctor` before going on";
+
+fn is_refused_write(error: &rusqlite::Error) -> bool {
+    extended_code(error) == Some(SQLITE_IOERR_WRITE)
+}
+
+fn extended_code(error: &rusqlite::Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
+}
+
 fn kind_of(error: &rusqlite::Error) -> StoreErrorKind {
     let Some(code) = error.sqlite_error_code() else {
         // What is not SQLite's own error is a value that a row should not hold, or a row that should be there.
         return StoreErrorKind::Corrupt;
     };
+    // The first connection to a file makes the index of its log beside it; that this can't grow is how a full disk shows.
+    if extended_code(error) == Some(SQLITE_IOERR_SHMSIZE) {
+        return StoreErrorKind::DiskFull;
+    }
     match code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
             StoreErrorKind::Busy

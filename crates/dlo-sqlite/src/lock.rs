@@ -1,7 +1,7 @@
 //! The engine lock: one engine per file. An advisory lock of the operating system, so that it goes with its process.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use dlo_ports::{StoreError, StoreErrorKind};
@@ -20,11 +20,12 @@ impl EngineLock {
     pub(crate) fn take(database: &Path) -> Result<Self, StoreError> {
         let path = path_of(database);
         let unusable = |error: std::io::Error| {
-            StoreError::new(
-                StoreErrorKind::Unavailable,
-                format!("can't use the engine lock `{}`: {error}; check who may write to its folder", path.display()),
-            )
-            .with_source(error)
+            let (kind, way_out) = match error.kind() {
+                ErrorKind::StorageFull => (StoreErrorKind::DiskFull, "free space on its file system"),
+                _ => (StoreErrorKind::Unavailable, "check who may write to its folder"),
+            };
+            StoreError::new(kind, format!("can't use the engine lock `{}`: {error}; {way_out}", path.display()))
+                .with_source(error)
         };
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(unusable)?;

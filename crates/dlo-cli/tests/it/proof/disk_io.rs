@@ -10,9 +10,9 @@ use crate::endpoint::Endpoint;
 use crate::place::{Place, Ran, event, events};
 
 /// Lines of the file: three chunks.
-const LINES: usize = 1_200;
+pub const LINES: usize = 1_200;
 /// Exit code of a store that can't be used.
-const STORE: i32 = 5;
+pub const STORE: i32 = 5;
 
 /// EIO at one call of that kind.
 fn failing(names: &[&str], nth: usize) -> String {
@@ -36,7 +36,7 @@ fn has_failed_clearly(ran: Ran, calls: &[Call], what: &str) -> bool {
     true
 }
 
-fn entries(place: &Place) -> BTreeSet<String> {
+pub fn entries(place: &Place) -> BTreeSet<String> {
     let rows = super::ledger::rows(place, &["entries", "list"]);
     rows.iter().map(|row| row["entry"].as_str().expect("an id").to_owned()).collect()
 }

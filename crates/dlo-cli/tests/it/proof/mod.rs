@@ -1,6 +1,7 @@
 //! Proof: the real binary under kills, failing disks, odd clocks, strangers in its file and input of the world. What is
 //! shown here is that nothing acknowledged is lost, and that nothing is done twice where that does harm.
 
+mod disk_full;
 mod disk_io;
 mod kills;
 mod ledger;
