@@ -195,9 +195,20 @@ uuid_id!(
 );
 
 impl EntryId {
+    /// Length of the text form, in bytes.
+    pub const TEXT_BYTES: usize = 36;
+
+    /// The text form, written into a buffer: for whoever writes many of them.
+    pub fn text(self, buffer: &mut [u8; Self::TEXT_BYTES]) -> &str {
+        let (prefix, hex) = buffer.split_at_mut(Self::PREFIX.len() + 1);
+        prefix.copy_from_slice(b"ent_");
+        self.0.simple().encode_lower(hex);
+        core::str::from_utf8(buffer).expect("a prefix and hexadecimal digits are ASCII")
+    }
+
     /// The operation key of an entry whose producer gave none: its own text form.
     pub fn operation_key(self) -> OperationKey {
-        OperationKey(Arc::from(self.to_string()))
+        OperationKey(Arc::from(self.text(&mut [0; Self::TEXT_BYTES])))
     }
 }
 
@@ -209,6 +220,7 @@ mod tests {
     fn ids_round_trip_and_do_not_mix() {
         let id = EntryId::new(Timestamp::from_micros(1_700_000_000_000_000), [7; 10]);
         assert_eq!(id.to_string().parse::<EntryId>(), Ok(id));
+        assert_eq!(id.text(&mut [0; EntryId::TEXT_BYTES]), id.to_string());
         assert!(id.to_string().parse::<EnvelopeId>().is_err());
     }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use dlo_core::{
     DestinationName, EnqueueKey, EntryId, EnvelopeId, NewEntry, TenantId, Timestamp,
@@ -16,6 +17,7 @@ use dlo_ports::{
 use rusqlite::{CachedStatement, OptionalExtension, params};
 
 use crate::{
+    bulk::{Bulk, repeated},
     error::{Doing, bounded},
     payload, sequence,
     totals::{self, Totals},
@@ -299,8 +301,9 @@ fn save(
     count: usize,
 ) -> Result<Vec<EnqueueAnswer>, StoreError> {
     let mut seq = if count == 0 { 0 } else { sequence::take(turn.tx, count)? };
-    let mut insert_envelope = turn.tx.prepare_cached(include_str!("sql/envelope_insert.sql")).doing(DOING)?;
-    let mut insert_entry = turn.tx.prepare_cached(include_str!("sql/entry_insert.sql")).doing(DOING)?;
+    let envelopes = plans.iter().filter(|plan| matches!(plan, Plan::Save { .. })).count();
+    let mut rows = Rows::prepare(turn, envelopes, count)?;
+    let mut ids = entry_ids(turn, count).into_iter();
     let mut answers = Vec::with_capacity(items.len());
     for ((item, facts), plan) in items.iter().zip(facts).zip(plans) {
         let (destinations, due) = match plan {
@@ -311,11 +314,10 @@ fn save(
             Plan::Save { destinations, due } => (destinations, due),
         };
         let envelope_ref = seq;
-        save_envelope(&mut insert_envelope, item, facts, envelope_ref, destinations.len())?;
+        rows.save_envelope(item, facts, envelope_ref, destinations.len())?;
         let mut entries = Vec::with_capacity(destinations.len());
-        for destination in destinations.iter() {
-            let entry = EntryId::new(turn.now, turn.random10());
-            save_entry(&mut insert_entry, turn.now, item, due, (seq, envelope_ref, entry), destination)?;
+        for (destination, entry) in destinations.iter().zip(&mut ids) {
+            rows.save_entry(item, due, (seq, envelope_ref, entry), destination)?;
             entries.push((entry, destination.clone()));
             seq += 1;
         }
@@ -324,68 +326,81 @@ fn save(
     Ok(answers)
 }
 
-fn save_envelope(
-    insert: &mut CachedStatement<'_>,
-    item: &NewEntry,
-    facts: &Facts,
-    id: i64,
-    refs: usize,
-) -> Result<(), StoreError> {
-    let envelope = &item.envelope;
-    let payload = payload::store(&envelope.payload);
-    insert
-        .execute(params![
-            id,
-            envelope.tenant.as_str(),
-            envelope.id.as_bytes(),
-            refs as i64,
-            envelope.event_type,
-            envelope.source_event_id,
-            envelope.correlation_id,
-            envelope.audit_residue_id,
-            envelope.content_type,
-            persisted::ENVELOPE_META_SCHEMA,
-            facts.meta,
-            payload.form,
-            payload.size,
-            facts.payload_sha256,
-            payload.key_id,
-            payload.bytes,
-        ])
-        .doing(DOING)?;
-    Ok(())
+/// Ids of the entries of a batch, in the order of their sequence: so each goes to the end of its index.
+fn entry_ids(turn: &Turn<'_>, count: usize) -> Vec<EntryId> {
+    let mut ids: Vec<EntryId> = (0..count).map(|_| EntryId::new(turn.now, turn.random10())).collect();
+    ids.sort_unstable();
+    ids
 }
 
-fn save_entry(
-    insert: &mut CachedStatement<'_>,
+const ENVELOPE: &str = include_str!("sql/envelope_insert.sql");
+const ENTRY: &str = include_str!("sql/entry_insert.sql");
+static ENVELOPES: LazyLock<String> = LazyLock::new(|| repeated(ENVELOPE, 16));
+static ENTRIES: LazyLock<String> = LazyLock::new(|| repeated(ENTRY, 11));
+
+/// The rows of a batch on their way.
+struct Rows<'t> {
     now: Timestamp,
-    item: &NewEntry,
-    due: Timestamp,
-    (seq, envelope_ref, entry): (i64, i64, EntryId),
-    destination: &DestinationName,
-) -> Result<(), StoreError> {
-    let own_key;
-    let operation_key = match &item.operation_key {
-        Some(key) => key,
-        None => {
-            own_key = entry.operation_key();
-            &own_key
-        }
-    };
-    insert
-        .execute(params![
-            seq,
-            item.envelope.tenant.as_str(),
-            entry.as_bytes(),
-            destination.as_str(),
-            envelope_ref,
-            operation_key.as_str(),
-            now.as_micros(),
-            item.not_before.map(Timestamp::as_micros),
-            item.deliver_by.map(Timestamp::as_micros),
-            due.as_micros(),
-            item.origin.as_ref().map(Code::as_str),
+    envelopes: Bulk<'t, 16>,
+    entries: Bulk<'t, 11>,
+}
+
+impl<'t> Rows<'t> {
+    fn prepare(turn: &Turn<'t>, envelopes: usize, entries: usize) -> Result<Self, StoreError> {
+        Ok(Self {
+            now: turn.now,
+            envelopes: Bulk::prepare(turn.tx, ENVELOPE, &ENVELOPES, envelopes, DOING)?,
+            entries: Bulk::prepare(turn.tx, ENTRY, &ENTRIES, entries, DOING)?,
+        })
+    }
+
+    fn save_envelope(&mut self, item: &NewEntry, facts: &Facts, id: i64, refs: usize) -> Result<(), StoreError> {
+        let envelope = &item.envelope;
+        let payload = payload::store(&envelope.payload);
+        self.envelopes.add([
+            &id,
+            &envelope.tenant.as_str(),
+            envelope.id.as_bytes(),
+            &(refs as i64),
+            &envelope.event_type,
+            &envelope.source_event_id,
+            &envelope.correlation_id,
+            &envelope.audit_residue_id,
+            &envelope.content_type,
+            &persisted::ENVELOPE_META_SCHEMA,
+            &facts.meta,
+            &payload.form,
+            &payload.size,
+            &facts.payload_sha256,
+            &payload.key_id,
+            &payload.bytes,
         ])
-        .doing(DOING)?;
-    Ok(())
+    }
+
+    fn save_entry(
+        &mut self,
+        item: &NewEntry,
+        due: Timestamp,
+        (seq, envelope_ref, entry): (i64, i64, EntryId),
+        destination: &DestinationName,
+    ) -> Result<(), StoreError> {
+        let mut own_key = [0; EntryId::TEXT_BYTES];
+        let operation_key = match &item.operation_key {
+            Some(key) => key.as_str(),
+            None => entry.text(&mut own_key),
+        };
+        self.entries.add([
+            &seq,
+            &item.envelope.tenant.as_str(),
+            entry.as_bytes(),
+            &destination.as_str(),
+            &envelope_ref,
+            &operation_key,
+            &self.now.as_micros(),
+            &item.not_before.map(Timestamp::as_micros),
+            &item.deliver_by.map(Timestamp::as_micros),
+            &due.as_micros(),
+            &item.origin.as_ref().map(Code::as_str),
+        ])
+    }
 }

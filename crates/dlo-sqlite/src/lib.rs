@@ -7,6 +7,7 @@
 //! transitions. Answer before the commit. Print or log content (I-13).
 
 mod attempt;
+mod bulk;
 mod catalog;
 mod check;
 mod claim;
