@@ -13,7 +13,7 @@ SELECT
     iif(?15, ?24, last_class), iif(?15, ?25, last_reason), iif(?15, ?26, last_provider_code), iif(?15, ?27, last_text),
     created, not_before, deliver_by, first_claimed, iif(?15, ?22, first_failed), iif(?15, ?23, last_failed), ?9,
     iif(?15, ?21, attempts), iif(?15, ?16, claims), iif(?15, ?17, failed), iif(?15, ?18, crashed),
-    iif(?15, ?19, deferred), iif(?15, ?20, interrupted), iif(?15, ?28, max(unanswered, send_mark)),
+    iif(?15, ?19, deferred), iif(?15, ?20, interrupted), iif(?15, ?28, unanswered OR send_mark),
     ?10, ?11, ?12, 'open', origin, ?13, ?14
 FROM dlo_entry WHERE seq = ?1
 ON CONFLICT (tenant, entry, generation) DO NOTHING
