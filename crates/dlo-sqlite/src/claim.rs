@@ -21,9 +21,12 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use crate::{
     error::{Doing, bounded, invalid},
+    fence::Held,
+    memory::Page,
     payload,
     quarantine::quarantine_unreadable,
     rows::{ENTRY_COLUMNS, EntryReader},
+    seqs::Seqs,
     turn::Turn,
 };
 
@@ -204,7 +207,11 @@ fn due_in(turn: &Turn<'_>, request: &ClaimRequest, lane: Lane, limit: usize) -> 
 type UnreadableRows = Vec<(i64, Unreadable)>;
 
 /// Claims the selected entries; those that can't be read are left for quarantine.
-fn take(turn: &Turn<'_>, request: &ClaimRequest, seqs: &[i64]) -> Result<(Vec<Claimed>, UnreadableRows), StoreError> {
+fn take(
+    turn: &mut Turn<'_>,
+    request: &ClaimRequest,
+    seqs: &[i64],
+) -> Result<(Vec<Claimed>, UnreadableRows), StoreError> {
     let claim = Claim {
         token: request.token,
         incarnation: request.incarnation,
@@ -215,25 +222,45 @@ fn take(turn: &Turn<'_>, request: &ClaimRequest, seqs: &[i64]) -> Result<(Vec<Cl
     };
     let mut claimed = Vec::with_capacity(seqs.len());
     let mut unreadable = Vec::new();
-    let mut members = Vec::with_capacity(seqs.len() * 8);
+    let mut page = Page::new(request.token, request.tenant.clone(), request.destination.clone());
+    let (mut taken, mut members) = (Seqs::default(), Vec::with_capacity(seqs.len() * 8));
     let mut reader = EntryReader::default();
     let mut select = turn.tx.prepare_cached(include_str!("sql/claim_read.sql")).doing(DOING)?;
-    let mut update = turn.tx.prepare_cached(include_str!("sql/claim_take.sql")).doing(DOING)?;
     for seq in seqs {
         match read(&mut select, &mut reader, *seq)? {
-            Ok(mut found) => {
-                update.execute(params![seq, claim.token.as_bytes(), turn.now.as_micros()]).doing(DOING)?;
+            Ok((mut found, envelope_ref)) => {
+                taken.add(*seq);
                 members.extend(seq.to_be_bytes());
                 stamp(&mut found.entry, claim);
+                page.add(&found.entry.key, held(&found.entry, *seq, envelope_ref));
                 claimed.push(found);
             }
             Err(problem) => unreadable.push((*seq, problem)),
         }
     }
     if !claimed.is_empty() {
+        turn.tx
+            .prepare_cached(include_str!("sql/claim_take.sql"))
+            .and_then(|mut update| {
+                update.execute(params![taken.as_json(), claim.token.as_bytes(), turn.now.as_micros()])
+            })
+            .doing(DOING)?;
         save_claim(turn.tx, request, &claim, claimed.len(), &members)?;
+        turn.caches.claims.remember(page);
     }
     Ok((claimed, unreadable))
+}
+
+/// What is remembered of a row that was just claimed.
+fn held(entry: &Entry, seq: i64, envelope_ref: i64) -> Held {
+    Held {
+        seq,
+        envelope_ref,
+        claim: entry.claim.map(|claim| *claim.token.as_bytes()),
+        send_mark: false,
+        manual_review: false,
+        failed: i64::from(entry.progress.counters.failed),
+    }
 }
 
 /// What the update of `claim_take.sql` does to the row.
@@ -249,7 +276,7 @@ fn read(
     select: &mut CachedStatement<'_>,
     reader: &mut EntryReader,
     seq: i64,
-) -> Result<Result<Claimed, Unreadable>, StoreError> {
+) -> Result<Result<(Claimed, i64), Unreadable>, StoreError> {
     let mut rows = select.query([seq]).doing(DOING)?;
     let Some(row) = rows.next().doing(DOING)? else { return Ok(Err(Unreadable::Entry)) };
     let entry = match reader.read(row) {
@@ -258,8 +285,9 @@ fn read(
         Err(crate::rows::Unreadable("envelope")) => return Ok(Err(Unreadable::Envelope)),
         Err(_) => return Ok(Err(Unreadable::Entry)),
     };
+    let envelope_ref = row.get(ENTRY_COLUMNS + payload::COLUMNS).doing(DOING)?;
     let envelope = payload::read_envelope(row, ENTRY_COLUMNS, entry.envelope, entry.key.tenant.clone());
-    Ok(envelope.map(|envelope| Claimed { entry, envelope: Arc::new(envelope) }))
+    Ok(envelope.map(|envelope| (Claimed { entry, envelope: Arc::new(envelope) }, envelope_ref)))
 }
 
 fn save_claim(

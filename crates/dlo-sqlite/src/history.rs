@@ -4,17 +4,17 @@ use dlo_core::{EntryState, Fence, Receipt, entry::Progress, text::Code};
 use dlo_ports::StoreError;
 use rusqlite::{CachedStatement, Connection, params};
 
-use crate::{error::Doing, fence};
+use crate::{error::Doing, fence, fence::Held, seqs::Seqs};
 
 const DOING: &str = "end an entry";
 
-/// Statements that end entries, prepared once per verb. Rows move by `INSERT … SELECT`, so that nothing of them passes
-/// through here.
+/// Entries that end in one verb. Rows move by `INSERT … SELECT`, so that nothing of them passes through here; what is
+/// left behind is dropped for all of them at once.
 pub(crate) struct Endings<'c> {
+    conn: &'c Connection,
     insert: CachedStatement<'c>,
-    drop_entry: CachedStatement<'c>,
-    drop_envelope: CachedStatement<'c>,
-    count_envelope: CachedStatement<'c>,
+    entries: Seqs,
+    envelopes: Seqs,
 }
 
 /// How an entry ended.
@@ -27,22 +27,20 @@ pub(crate) struct End<'a> {
 }
 
 impl<'c> Endings<'c> {
-    pub(crate) fn prepare(tx: &'c Connection) -> Result<Self, StoreError> {
-        Ok(Self {
-            insert: tx.prepare_cached(include_str!("sql/history_insert.sql")).doing(DOING)?,
-            drop_entry: tx.prepare_cached("DELETE FROM dlo_entry WHERE seq = ?1").doing(DOING)?,
-            drop_envelope: tx.prepare_cached(include_str!("sql/envelope_drop.sql")).doing(DOING)?,
-            count_envelope: tx.prepare_cached(include_str!("sql/envelope_count_off.sql")).doing(DOING)?,
-        })
+    pub(crate) fn prepare(conn: &'c Connection) -> Result<Self, StoreError> {
+        let insert = conn.prepare_cached(include_str!("sql/history_insert.sql")).doing(DOING)?;
+        Ok(Self { conn, insert, entries: Seqs::default(), envelopes: Seqs::default() })
     }
 
-    /// Moves a live row to history, and lets go of its envelope.
-    pub(crate) fn end(&mut self, seq: i64, envelope_ref: i64, end: &End<'_>) -> Result<(), StoreError> {
+    /// Copies a live row to history, if it is under the claim that is known of it. The row itself stays until
+    /// [`Self::finish`].
+    pub(crate) fn end(&mut self, held: &Held, end: &End<'_>) -> Result<bool, StoreError> {
         let (token, version) = end.fence.map_or((None, None), fence::columns);
         let counters = end.progress.counters;
-        self.insert
+        let copied = self
+            .insert
             .execute(params![
-                seq,
+                held.seq,
                 end.state.as_str(),
                 end.at,
                 end.receipt.map(|receipt| receipt.kind.as_str()),
@@ -55,11 +53,30 @@ impl<'c> Endings<'c> {
                 counters.interrupted,
                 token,
                 version,
+                held.claim,
             ])
             .doing(DOING)?;
-        self.drop_entry.execute([seq]).doing(DOING)?;
-        if self.drop_envelope.execute([envelope_ref]).doing(DOING)? == 0 {
-            self.count_envelope.execute([envelope_ref]).doing(DOING)?;
+        if copied == 1 {
+            self.entries.add(held.seq);
+            self.envelopes.add(held.envelope_ref);
+        }
+        Ok(copied == 1)
+    }
+
+    /// Drops the rows that were copied, and lets go of their envelopes. Entries of one destination carry different
+    /// envelopes, so none is counted twice.
+    pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
+        let (entries, envelopes) = (core::mem::take(&mut self.entries), core::mem::take(&mut self.envelopes));
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let run = |sql: &str, seqs: &Seqs| {
+            self.conn.prepare_cached(sql).and_then(|mut statement| statement.execute([seqs.as_json()])).doing(DOING)
+        };
+        run(include_str!("sql/entries_drop.sql"), &entries)?;
+        if run(include_str!("sql/envelopes_drop.sql"), &envelopes)? < envelopes.len() {
+            // Those that other entries carry too are still there.
+            run(include_str!("sql/envelopes_count_off.sql"), &envelopes)?;
         }
         Ok(())
     }

@@ -30,7 +30,10 @@ pub(crate) fn store(payload: &Payload) -> Stored<'_> {
     }
 }
 
-/// Reads an envelope out of six columns from `first`: meta schema, meta, payload form, sha256, key id, payload.
+/// Number of columns that [`read_envelope`] reads.
+pub(crate) const COLUMNS: usize = 6;
+
+/// Reads an envelope out of [`COLUMNS`] columns from `first`: meta schema, meta, payload form, sha256, key id, payload.
 pub(crate) fn read_envelope(
     row: &Row<'_>,
     first: usize,

@@ -1,8 +1,11 @@
 //! Fenced changes by workers and maintenance: send marks, transitions, releases.
 
 use dlo_core::{
-    ClaimRef, DeadLetterDraft, EntryState, Fence, Lane, Receipt, Status, Timestamp, TransitionResult, decide::Next,
-    entry::Progress, limits::MAX_PAGE, text::Code,
+    ClaimRef, DeadLetterDraft, EntryState, Fence, Lane, Receipt, Status, Timestamp, TransitionResult,
+    decide::{Next, Transition},
+    entry::Progress,
+    limits::MAX_PAGE,
+    text::Code,
 };
 use dlo_ports::{
     StoreError,
@@ -15,6 +18,7 @@ use crate::{
     error::{Doing, bounded, invalid},
     fence::{self, ClaimEnds, Held, Judge, Judged, Verb, micros, no_claim},
     history::{End, Endings},
+    memory::ClaimMemory,
     quarantine::{self, Ending},
     totals::{self, Totals},
     turn::Turn,
@@ -94,20 +98,24 @@ pub(crate) fn settle(turn: &mut Turn<'_>, request: &SettleRequest) -> Result<Set
     Ok(SettleAnswer { results, health, health_applied })
 }
 
-fn settle_entries(turn: &Turn<'_>, request: &SettleRequest, version: u64) -> Result<Vec<TransitionResult>, StoreError> {
-    let mut settling = Settling {
+fn settle_entries(
+    turn: &mut Turn<'_>,
+    request: &SettleRequest,
+    version: u64,
+) -> Result<Vec<TransitionResult>, StoreError> {
+    let memory = core::mem::take(&mut turn.caches.claims);
+    let settling = Settling {
         turn,
         request,
         version,
+        memory,
         totals: Totals::default(),
         ends: ClaimEnds::default(),
         judge: Judge::prepare(turn.tx, Some(Verb::Settle), Some(&request.destination))?,
         endings: Endings::prepare(turn.tx)?,
     };
-    let settle = |settlement| settling.settle_one(settlement);
-    let results = request.settlements.iter().map(settle).collect::<Result<_, _>>()?;
-    settling.ends.save(turn.tx)?;
-    settling.totals.save(turn.tx, request.tenant.as_str(), request.destination.as_str())?;
+    let (results, memory) = settling.run()?;
+    turn.caches.claims = memory;
     Ok(results)
 }
 
@@ -131,6 +139,7 @@ struct Settling<'t, 'a> {
     request: &'t SettleRequest,
     /// Current version of the destination.
     version: u64,
+    memory: ClaimMemory,
     totals: Totals,
     ends: ClaimEnds,
     judge: Judge<'t>,
@@ -138,18 +147,39 @@ struct Settling<'t, 'a> {
 }
 
 impl Settling<'_, '_> {
+    fn run(mut self) -> Result<(Vec<TransitionResult>, ClaimMemory), StoreError> {
+        let request = self.request;
+        let mut results = Vec::with_capacity(request.settlements.len());
+        for settlement in &request.settlements {
+            results.push(self.settle_one(settlement)?);
+        }
+        self.endings.finish()?;
+        self.ends.save(self.turn.tx)?;
+        self.totals.save(self.turn.tx, request.tenant.as_str(), request.destination.as_str())?;
+        Ok((results, self.memory))
+    }
+
     fn settle_one(&mut self, settlement: &Settlement) -> Result<TransitionResult, StoreError> {
         let (claim, transition) = (&settlement.claim, &settlement.transition);
         if claim.key.tenant != self.request.tenant {
             return Ok(TransitionResult::Missing);
         }
+        if self.deliver_remembered(claim, transition)? {
+            self.record(claim, transition)?;
+            return Ok(TransitionResult::Applied);
+        }
+        // A row that was settled before in this call must be gone when it is looked for again.
+        self.endings.finish()?;
         let held = match self.judge.judge(claim)? {
             Judged::Answer(answer) => return Ok(answer),
             Judged::Holds(held) => held,
         };
-        self.count(&held, &transition.progress);
         match &transition.next {
-            Next::Delivered { receipt } => self.deliver(&held, claim.fence, &transition.progress, receipt.as_ref())?,
+            Next::Delivered { receipt } => {
+                if !self.deliver(&held, claim.fence, &transition.progress, receipt.as_ref())? {
+                    return Ok(no_claim(claim.fence));
+                }
+            }
             Next::Wait { lane, due, status } => {
                 let kept = Kept { place: Some((*lane, *due)), status: *status, manual_review: false };
                 self.keep(&held, claim.fence, &transition.progress, &kept)?;
@@ -161,10 +191,30 @@ impl Settling<'_, '_> {
             }
             Next::DeadLetter(draft) => self.quarantine(&held, claim.fence, &transition.progress, draft)?,
         }
-        if let Some(attempt) = &transition.attempt {
-            attempt::record(self.turn.tx, &claim.key, attempt)?;
-        }
+        self.count(&held, &transition.progress);
+        self.record(claim, transition)?;
         Ok(TransitionResult::Applied)
+    }
+
+    /// A delivery under a token that this connection claimed needs no look at the row first: the copy to history names
+    /// the token. False if it is not so, and then nothing was changed.
+    fn deliver_remembered(&mut self, claim: &ClaimRef, transition: &Transition) -> Result<bool, StoreError> {
+        let (Next::Delivered { receipt }, Fence::Claim(token)) = (&transition.next, claim.fence) else {
+            return Ok(false);
+        };
+        let Some(held) = self.memory.take(token, &claim.key, &self.request.destination) else { return Ok(false) };
+        let delivered = self.deliver(&held, claim.fence, &transition.progress, receipt.as_ref())?;
+        if delivered {
+            self.count(&held, &transition.progress);
+        }
+        Ok(delivered)
+    }
+
+    fn record(&self, claim: &ClaimRef, transition: &Transition) -> Result<(), StoreError> {
+        match &transition.attempt {
+            Some(attempt) => attempt::record(self.turn.tx, &claim.key, attempt),
+            None => Ok(()),
+        }
     }
 
     fn deliver(
@@ -173,13 +223,15 @@ impl Settling<'_, '_> {
         fence: Fence,
         progress: &Progress,
         receipt: Option<&Receipt>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let at = self.turn.now.as_micros();
         let end = End { state: EntryState::Delivered, at, receipt, progress, fence: Some(fence) };
-        self.endings.end(held.seq, held.envelope_ref, &end)?;
-        self.totals.add(totals::LIVE, -1);
-        self.totals.add(totals::DELIVERED, 1);
-        Ok(())
+        let delivered = self.endings.end(held, &end)?;
+        if delivered {
+            self.totals.add(totals::LIVE, -1);
+            self.totals.add(totals::DELIVERED, 1);
+        }
+        Ok(delivered)
     }
 
     fn quarantine(

@@ -7,7 +7,7 @@ use dlo_core::{DestinationName, Health, TenantId, Timestamp};
 use dlo_ports::{StoreError, persisted};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::{catalog::Catalog, error::Doing};
+use crate::{catalog::Catalog, error::Doing, memory::ClaimMemory};
 
 /// Fills with randomness.
 pub type Random = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
@@ -34,6 +34,7 @@ impl Turn<'_> {
 #[derive(Default)]
 pub(crate) struct Caches {
     pub(crate) catalog: Catalog,
+    pub(crate) claims: ClaimMemory,
     health: BTreeMap<(TenantId, DestinationName), Health>,
 }
 

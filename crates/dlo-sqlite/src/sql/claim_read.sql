@@ -1,4 +1,4 @@
--- An unclaimed entry with what it carries: the columns of entry_select.sql, then those of its envelope.
+-- An unclaimed entry with what it carries: the columns of entry_select.sql, then those of its envelope, then its rowid.
 SELECT
     e.seq, e.tenant, e.entry, e.generation, e.destination, e.operation_key, e.created, e.updated, e.not_before,
     e.deliver_by, e.lane, e.due, e.status, e.manual_review, e.version,
@@ -8,7 +8,8 @@ SELECT
     e.last_class, e.last_reason, e.last_provider_code, e.last_text, e.unanswered,
     v.envelope,
     e.claim_token, e.send_mark, NULL, NULL, NULL, NULL,
-    v.meta_schema, v.meta, v.payload_form, v.payload_sha256, v.key_id, v.payload
+    v.meta_schema, v.meta, v.payload_form, v.payload_sha256, v.key_id, v.payload,
+    e.envelope_ref
 FROM dlo_entry AS e
 LEFT JOIN dlo_envelope AS v ON v.id = e.envelope_ref AND v.tenant = e.tenant
 WHERE e.seq = ?1

@@ -12,4 +12,4 @@ SELECT
     ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13
 FROM dlo_entry AS e
 LEFT JOIN dlo_envelope AS v ON v.id = e.envelope_ref AND v.tenant = e.tenant
-WHERE e.seq = ?1
+WHERE e.seq = ?1 AND e.claim_token IS ?14

@@ -33,8 +33,9 @@ fn hot_statements_seek() {
         sql!("history_insert"),
         sql!("entry_keep"),
         sql!("entry_release"),
-        sql!("envelope_drop"),
-        sql!("envelope_count_off"),
+        sql!("entries_drop"),
+        sql!("envelopes_drop"),
+        sql!("envelopes_count_off"),
         sql!("fence_live"),
         sql!("fence_ended"),
         sql!("dead_letter_insert"),
@@ -46,7 +47,8 @@ fn hot_statements_seek() {
         sql!("destination_latest"),
     ] {
         for step in plan(&conn, sql) {
-            assert!(!step.contains("SCAN"), "{name}: {step}");
+            // A list of sequence numbers that comes as a parameter is read from end to end.
+            assert!(!step.contains("SCAN") || step.starts_with("SCAN json_each"), "{name}: {step}");
             assert!(!step.contains("TEMP B-TREE"), "{name}: {step}");
         }
     }

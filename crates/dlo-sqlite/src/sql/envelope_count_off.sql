@@ -1,1 +1,0 @@
-UPDATE dlo_envelope SET refs = refs - 1 WHERE id = ?1
