@@ -7,8 +7,11 @@ use crate::{EntryKey, Token};
 pub enum Fence {
     /// The token of the claim (claim mode).
     Claim(Token),
-    /// The version of the row (plain mode, and maintenance on unclaimed rows).
+    /// The version of the row, in the hand of its worker (plain mode).
     Version(u64),
+    /// The version of the row as maintenance read it (I-05). It holds as [`Self::Version`] does, and is remembered as
+    /// another fence: a late plain-mode worker must not be told that what maintenance saved was its own.
+    Maintenance(u64),
 }
 
 /// One entry under one fence.

@@ -47,6 +47,9 @@ pub enum Event {
     /// A shutdown cut the emission after its grace: it may have been sent, and nothing is charged (trap D3). Claims
     /// whose emission never began are given back by the store's `release` instead.
     Interrupted,
+    /// The claim is given up before the first byte, and may carry a send mark: nothing was tried. Claims that surely
+    /// have no mark are given back by the store's `release` instead.
+    NotSent,
     /// The sweep found it past `max_age` or `deliver_by`.
     Overdue,
     /// [`may_emit`] refused a claimed entry with this reason: nothing was sent.
@@ -167,6 +170,7 @@ pub fn decide(entry: &Entry, event: &Event, context: &Context<'_>) -> Transition
         Given::Harmful => context.destination.spec.duplicates == Duplicates::Harmful,
         Given::Repeatable => repeatable_at(entry, context.destination, retry_due),
         Given::OthersSucceed => others_succeed(entry, &happened, context),
+        Given::Suspect => entry.lane == Lane::Suspect,
     });
     let due = match row.route {
         Route::Retry => retry_due,

@@ -35,6 +35,8 @@ pub enum What {
     WorkerLostAlone,
     /// A shutdown cut the emission: it may have been sent.
     Interrupted,
+    /// Claimed, with a send mark perhaps, and given up before the first byte.
+    NotSent,
     /// Past `max_age` or `deliver_by`.
     TooOld,
     /// It may not be emitted: the last send is unanswered and may not be repeated.
@@ -64,6 +66,8 @@ pub enum Given {
     Repeatable,
     /// Others have succeeded at the destination since this entry met the same kind of failure.
     OthersSucceed,
+    /// The entry was claimed as a suspect.
+    Suspect,
 }
 
 /// What to do.
@@ -217,6 +221,9 @@ pub static ROWS: &[Row] = &[
         DEAD,
     ),
     row("interrupted", What::Interrupted, &[], Route::Ready, Counts::Interrupted, None),
+    // Nothing was tried, so nothing is learnt: a suspect stays one.
+    row("not_sent.suspect", What::NotSent, &[Given::Suspect], Route::Suspect, Counts::Interrupted, None),
+    row("not_sent", What::NotSent, &[], Route::Ready, Counts::Interrupted, None),
     row("too_old", What::TooOld, &[], Route::Quarantine(Why::Age), Counts::Nothing, DEAD),
     row("refused", What::Refused, &[], Route::Quarantine(Why::OutcomeAmbiguous), Counts::Nothing, DEAD),
 ];

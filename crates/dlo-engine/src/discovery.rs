@@ -168,5 +168,8 @@ fn nudge(shared: &Shared, key: &LaneKey) -> bool {
 }
 
 async fn no_claim_is_lost(shared: &Shared) -> bool {
-    shared.insist("lost_claims", || shared.store.lost_claims(1)).await.is_some_and(|lost| lost.is_empty())
+    shared
+        .insist("lost_claims", || shared.store.lost_claims(Some(shared.incarnation), 1))
+        .await
+        .is_some_and(|lost| lost.is_empty())
 }

@@ -1,5 +1,6 @@
 //! The engine: starts, runs its loops together, and ends in good order.
 
+use core::convert::Infallible;
 use core::future::Future;
 use core::pin::pin;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ impl Engine {
             () = shared.stop.notified() => Some(Ended::Stopped),
             () = shared.failure() => None,
             () = work(&shared, self.pid, until) => Some(Ended::Done),
-            () = beats.as_mut() => None,
+            never = beats.as_mut() => match never {},
         };
         finish(&shared, ended, beats).await;
         match (shared.take_failure(), ended) {
@@ -116,7 +117,7 @@ async fn start(shared: &Arc<Shared>, pid: u32) -> Option<()> {
         pid,
     };
     let now = shared.insist("start_worker", || shared.store.start_worker(start.clone())).await?;
-    shared.clock_told(now);
+    shared.lease_given(now);
     events::started(&shared.options.worker, shared.incarnation, shared.options.lease);
     let wake = Arc::clone(&shared.wake);
     shared.store.on_change(Arc::new(move || wake.notify_one()));
@@ -124,7 +125,11 @@ async fn start(shared: &Arc<Shared>, pid: u32) -> Option<()> {
 }
 
 /// Ends in good order: no further claims, the grace for emissions in flight, the last saves, the end of the worker.
-async fn finish(shared: &Shared, ended: Option<Ended>, mut beats: core::pin::Pin<&mut impl Future<Output = ()>>) {
+async fn finish(
+    shared: &Shared,
+    ended: Option<Ended>,
+    mut beats: core::pin::Pin<&mut impl Future<Output = Infallible>>,
+) {
     let cause = match ended {
         Some(Ended::Stopped) => "asked to stop",
         Some(Ended::Done) => "nothing left to do",
@@ -136,7 +141,7 @@ async fn finish(shared: &Shared, ended: Option<Ended>, mut beats: core::pin::Pin
         tokio::select! {
             biased;
             () = lanes_gone(shared) => break,
-            () = beats.as_mut() => break,
+            never = beats.as_mut() => match never {},
             () = shared.env.sleep(span) => {}
         }
     }

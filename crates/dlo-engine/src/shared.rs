@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dlo_core::{DestinationName, EngineOptions, Incarnation, TenantId, Timestamp, Token};
+use dlo_core::{DestinationName, EngineOptions, Incarnation, TenantId, Timestamp, Token, policy::DrainMode};
 use dlo_ports::{BoxFuture, Env, Store, StoreError, store::Scope, store::StoreResult};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -76,6 +76,12 @@ pub(crate) struct Shared {
     /// Database time of the next planned look for work, in microseconds.
     pub(crate) next_look: AtomicI64,
     clock: StoreClock,
+    /// Database time at which this process's lease is over, as the latest renewal said.
+    pub(crate) lease: watch::Sender<Timestamp>,
+    /// The lease is to be renewed at once.
+    pub(crate) beat: Notify,
+    /// Claims that may have been saved although their answer was lost, with the database time at which they are over.
+    pub(crate) orphans: Mutex<BTreeMap<Token, Timestamp>>,
     pub(crate) directory: Directory,
     pub(crate) trouble: Arc<Trouble>,
     /// The only suspect in flight of this process.
@@ -119,6 +125,9 @@ impl Shared {
             watch_lanes: AtomicBool::new(false),
             next_look: AtomicI64::new(i64::MAX),
             clock: StoreClock::default(),
+            lease: watch::Sender::new(Timestamp::MAX),
+            beat: Notify::new(),
+            orphans: Mutex::default(),
             directory: Directory::default(),
             trouble: Arc::default(),
             suspect: Arc::new(Semaphore::new(1)),
@@ -141,6 +150,30 @@ impl Shared {
     /// The database answered with its time.
     pub(crate) fn clock_told(&self, there: Timestamp) {
         self.clock.answered(there, self.env.now());
+    }
+
+    /// Renews the lease once.
+    pub(crate) fn renew(&self) -> StoreResult<'_, ()> {
+        Box::pin(async move {
+            let now = self.store.heartbeat(self.incarnation, self.options.lease).await?;
+            self.lease_given(now);
+            Ok(())
+        })
+    }
+
+    /// The store gave or renewed the lease at that time of its clock.
+    pub(crate) fn lease_given(&self, now: Timestamp) {
+        self.clock_told(now);
+        let until = match self.options.mode {
+            DrainMode::Claim => now.after(self.options.lease),
+            DrainMode::Plain => Timestamp::MAX,
+        };
+        self.lease.send_replace(until);
+    }
+
+    /// Whether the lease may be over, so that others may have taken what this process holds.
+    pub(crate) fn lease_may_be_over(&self) -> bool {
+        *self.lease.borrow() <= self.now()
     }
 
     /// A fresh claim token.

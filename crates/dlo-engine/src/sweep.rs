@@ -1,18 +1,17 @@
-//! Sweeps: claims of lost workers, and entries past their age.
+//! Sweeps: claims of lost workers, claims whose answer was lost, and entries past their age.
 
 use std::collections::BTreeMap;
 
 use dlo_core::{
-    ClaimRef, Destination, Entry, Fence, Health, TransitionResult,
+    ClaimRef, Destination, Entry, Fence, TransitionResult,
     decide::{Context, Event, decide},
-    observe::observe,
 };
-use dlo_ports::store::{HealthChange, SettleRequest, Settlement};
+use dlo_ports::store::{SettleRequest, Settlement};
 
 use crate::{
     account::{End, Note},
     events, limits,
-    shared::{LaneKey, Shared},
+    shared::{LaneKey, Shared, locked},
 };
 
 /// Sweeps at intervals; ends with the run.
@@ -21,7 +20,12 @@ pub(crate) async fn run(shared: &Shared) {
     loop {
         shared.env.sleep(limits::SWEEP_EVERY).await;
         let swept = async {
+            // Who may be taken for lost itself does not judge others.
+            if shared.lease_may_be_over() {
+                shared.insist("heartbeat", || shared.renew()).await?;
+            }
             recover(shared).await?;
+            give_back_orphans(shared).await?;
             after = overdue(shared, after.take()).await?;
             Some(())
         };
@@ -32,17 +36,16 @@ pub(crate) async fn run(shared: &Shared) {
 }
 
 /// Decides all claims whose worker is gone. `None` when the run is ending.
+///
+/// Claims of this very process are left to its lanes, however late they are: a lane has the outcome in hand and saves
+/// it when it can, or gives the entry back, which is not to be overtaken by a doubt (trap D6).
 pub(crate) async fn recover(shared: &Shared) -> Option<()> {
     loop {
-        let lost = shared.insist("lost_claims", || shared.store.lost_claims(limits::SWEEP_PAGE)).await?;
+        let look = || shared.store.lost_claims(Some(shared.incarnation), limits::SWEEP_PAGE);
+        let lost = shared.insist("lost_claims", look).await?;
         let full = lost.len() == limits::SWEEP_PAGE;
-        let lost = lost.into_iter().filter(|entry| !is_in_hand(shared, entry));
-        let mut by_destination: BTreeMap<LaneKey, Vec<Entry>> = BTreeMap::new();
-        for entry in lost {
-            by_destination.entry((entry.key.tenant.clone(), entry.destination.clone())).or_default().push(entry);
-        }
         let mut recovered = 0;
-        for (key, entries) in by_destination {
+        for (key, entries) in by_destination(lost) {
             let count = settle(shared, &key, &entries, &Event::ClaimLost).await?;
             if count > 0 {
                 events::claims_recovered(&key, count);
@@ -57,11 +60,37 @@ pub(crate) async fn recover(shared: &Shared) -> Option<()> {
     }
 }
 
-/// While the store would not save outcomes, claims of this very process may pass their deadline: a lane has the outcome
-/// in hand and saves it when it can, which is not to be overtaken by a doubt (trap D6).
-fn is_in_hand(shared: &Shared, entry: &Entry) -> bool {
-    let own = entry.claim.as_ref().is_some_and(|claim| claim.incarnation == shared.incarnation);
-    own && shared.trouble.is_stuck()
+/// Gives back what was claimed for this process by a claim whose answer was lost, once that claim is over: no lane
+/// knows these entries, so nothing of them was sent. In plain mode such a claim ends with its incarnation.
+async fn give_back_orphans(shared: &Shared) -> Option<()> {
+    if locked(&shared.orphans).is_empty() {
+        return Some(());
+    }
+    let looked = shared.now();
+    let mut lost = shared.insist("lost_claims", || shared.store.lost_claims(None, limits::SWEEP_PAGE)).await?;
+    let full = lost.len() == limits::SWEEP_PAGE;
+    {
+        let mut orphans = locked(&shared.orphans);
+        lost.retain(|entry| entry.claim.is_some_and(|claim| orphans.contains_key(&claim.token)));
+        if !full {
+            // What was over when this look began has been found by it.
+            orphans.retain(|_, over| *over >= looked);
+        }
+    }
+    for (key, entries) in by_destination(lost) {
+        if settle(shared, &key, &entries, &Event::NotSent).await? > 0 {
+            shared.wake.notify_one();
+        }
+    }
+    Some(())
+}
+
+fn by_destination(entries: Vec<Entry>) -> BTreeMap<LaneKey, Vec<Entry>> {
+    let mut by_destination: BTreeMap<LaneKey, Vec<Entry>> = BTreeMap::new();
+    for entry in entries {
+        by_destination.entry((entry.key.tenant.clone(), entry.destination.clone())).or_default().push(entry);
+    }
+    by_destination
 }
 
 /// Ends overdue entries of the next destinations; answers where the next sweep goes on.
@@ -78,7 +107,7 @@ async fn overdue(shared: &Shared, after: Option<LaneKey>) -> Option<Option<LaneK
 }
 
 async fn end_overdue(shared: &Shared, key: &LaneKey) -> Option<()> {
-    let Some((destination, _)) = read(shared, key).await? else { return Some(()) };
+    let Some(destination) = read(shared, key).await? else { return Some(()) };
     let max_age = destination.spec.policy.max_age;
     let mut ended = 0;
     loop {
@@ -96,18 +125,19 @@ async fn end_overdue(shared: &Shared, key: &LaneKey) -> Option<()> {
     Some(())
 }
 
-async fn read(shared: &Shared, key: &LaneKey) -> Option<Option<(Destination, Health)>> {
-    shared.insist("destination", || shared.store.destination(key.0.clone(), key.1.clone())).await
+async fn read(shared: &Shared, key: &LaneKey) -> Option<Option<Destination>> {
+    let found = shared.insist("destination", || shared.store.destination(key.0.clone(), key.1.clone())).await?;
+    Some(found.map(|(destination, _)| destination))
 }
 
 /// Decides and saves, under the row versions that were read, so that a worker which was quicker wins (I-05). Answers
 /// how many were changed.
 async fn settle(shared: &Shared, key: &LaneKey, entries: &[Entry], event: &Event) -> Option<usize> {
-    let Some((destination, health)) = read(shared, key).await? else {
+    let Some(destination) = read(shared, key).await? else {
         events::destination_missing(key);
         return Some(0);
     };
-    let request = request(shared, key, entries, event, &destination, &health);
+    let request = request(shared, key, entries, event, &destination);
     let policy = &destination.spec.policy;
     let answer = shared.insist("settle", || shared.store.settle(request.clone())).await?;
     let mut changed = 0;
@@ -129,30 +159,23 @@ async fn settle(shared: &Shared, key: &LaneKey, entries: &[Entry], event: &Event
     Some(changed)
 }
 
+/// What a sweep finds says nothing about a destination, so its health is neither asked nor told.
 fn request(
     shared: &Shared,
     key: &LaneKey,
     entries: &[Entry],
     event: &Event,
     destination: &Destination,
-    health: &Health,
 ) -> SettleRequest {
     let now = shared.now();
-    let mut learning = Vec::new();
-    let settlements: Vec<Settlement> = entries
-        .iter()
-        .map(|entry| {
-            let mut random = [0; 18];
-            shared.env.random(&mut random);
-            let started = entry.claim.as_ref().map_or(now, |claim| claim.claimed);
-            let context = Context { destination, last_success: health.last_success, now, started, random };
-            let transition = decide(entry, event, &context);
-            learning.push(transition.observation.clone());
-            Settlement { claim: ClaimRef { key: entry.key.clone(), fence: Fence::Version(entry.version) }, transition }
-        })
-        .collect();
-    let policy = &destination.spec.policy;
-    let health = observe(health, policy, &learning, entries.len() as u64, now)
-        .map(|changed| HealthChange { expected: health.version, health: changed });
-    SettleRequest { tenant: key.0.clone(), destination: key.1.clone(), settlements, health }
+    let settle = |entry: &Entry| {
+        let mut random = [0; 18];
+        shared.env.random(&mut random);
+        let started = entry.claim.as_ref().map_or(now, |claim| claim.claimed);
+        let context = Context { destination, last_success: None, now, started, random };
+        let claim = ClaimRef { key: entry.key.clone(), fence: Fence::Maintenance(entry.version) };
+        Settlement { claim, transition: decide(entry, event, &context) }
+    };
+    let settlements = entries.iter().map(settle).collect();
+    SettleRequest { tenant: key.0.clone(), destination: key.1.clone(), settlements, health: None }
 }

@@ -98,7 +98,7 @@ impl Trouble {
     }
 
     /// Whether an outcome in hand waits to be saved.
-    pub(crate) fn is_stuck(&self) -> bool {
+    fn is_stuck(&self) -> bool {
         self.stuck.load(Ordering::Acquire) > 0
     }
 

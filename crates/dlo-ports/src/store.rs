@@ -18,7 +18,7 @@
 //!   of health adds 1.
 //! - **Fences** (I-04, I-05). [`Fence::Claim`] holds while that token holds the row, whether or not its lease or
 //!   deadline is over (trap D16): as long as nobody ended the claim, its worker may still settle it.
-//!   [`Fence::Version`] holds while the row has that version. A broken fence changes nothing and is answered
+//!   [`Fence::Version`] and [`Fence::Maintenance`] hold while the row has that version. A broken fence changes nothing and is answered
 //!   * [`TransitionResult::Missing`] when the tenant has no such entry or generation, or it is another destination's;
 //!   * [`TransitionResult::Terminal`] when the generation has ended, or was left for a later one;
 //!   * [`TransitionResult::StaleClaim`] (claim) or [`TransitionResult::ConcurrencyLost`] (version) otherwise.
@@ -264,7 +264,8 @@ pub trait DrainStore: Send + Sync {
     /// live claim exists. Claims of incarnations that can't be alive any more become lost at once. The answer is the
     /// database's time. The same start again renews the lease; `Fenced` if it has ended.
     ///
-    /// A live claim is one that is not lost. While a plain-mode worker is alive, no other starts.
+    /// A live claim is one that is not lost. While a plain-mode worker is alive, no other starts; one whose lease is over
+    /// ends when another starts.
     fn start_worker(&self, start: WorkerStart) -> StoreResult<'_, Timestamp>;
 
     /// Renews the lease of a process, even when it is over. `Fenced` if the incarnation has ended or never started.
@@ -322,11 +323,15 @@ pub trait DrainStore: Send + Sync {
     fn release(&self, claims: Vec<ClaimRef>) -> StoreResult<'_, Vec<TransitionResult>>;
 
     /// Claimed entries whose worker is gone or whose hard deadline has passed, at most `limit`, with their claims: the
-    /// incarnation has ended, its lease is over, or the claim's deadline is reached. By sequence.
+    /// incarnation has ended, its lease is over, or the claim's deadline is reached. By sequence. In plain mode a lease
+    /// has no end: what a plain-mode worker holds is lost only when its incarnation has ended.
     ///
-    /// Maintenance settles them under the row version that it read, so that a late worker is told `StaleClaim`, and
-    /// that a worker which was quicker makes maintenance lose (I-05).
-    fn lost_claims(&self, limit: usize) -> StoreResult<'_, Vec<Entry>>;
+    /// Claims of `except` are left out, whatever became of its lease: a process that is alive knows what it has in
+    /// hand, and settles it or gives it back itself.
+    ///
+    /// Maintenance settles them under the row version that it read ([`Fence::Maintenance`]), so that a late worker is
+    /// told `StaleClaim` or `ConcurrencyLost`, and that a worker which was quicker makes maintenance lose (I-05).
+    fn lost_claims(&self, except: Option<Incarnation>, limit: usize) -> StoreResult<'_, Vec<Entry>>;
 
     /// Unclaimed live entries of a destination past `max_age` or `deliver_by`, at most `limit`. Manual review is left.
     /// Past means that [`Entry::expires`] is reached. In no promised order.

@@ -82,7 +82,7 @@ impl<'c> Judge<'c> {
         }
         let holds = match claim.fence {
             Fence::Claim(token) => live.held.claim == Some(*token.as_bytes()),
-            Fence::Version(version) => live.version == version as i64,
+            Fence::Version(version) | Fence::Maintenance(version) => live.version == version as i64,
         };
         if holds { Ok(Judged::Holds(live.held)) } else { answer(no_claim(claim.fence)) }
     }
@@ -157,15 +157,16 @@ impl<'c> Judge<'c> {
 pub(crate) const fn no_claim(fence: Fence) -> TransitionResult {
     match fence {
         Fence::Claim(_) => TransitionResult::StaleClaim,
-        Fence::Version(_) => TransitionResult::ConcurrencyLost,
+        Fence::Version(_) | Fence::Maintenance(_) => TransitionResult::ConcurrencyLost,
     }
 }
 
-/// The two columns of a fence: one of them is set.
+/// The two columns of a fence: one of them is set. Maintenance is told from a plain-mode worker by the sign.
 pub(crate) fn columns(fence: Fence) -> (Option<[u8; 16]>, Option<i64>) {
     match fence {
         Fence::Claim(token) => (Some(*token.as_bytes()), None),
         Fence::Version(version) => (None, Some(version as i64)),
+        Fence::Maintenance(version) => (None, Some(-(version as i64))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use dlo_core::{DestinationName, Entry, TenantId, Timestamp, dead_letter::Unreadable, limits::MAX_PAGE};
+use dlo_core::{DestinationName, Entry, Incarnation, TenantId, Timestamp, dead_letter::Unreadable, limits::MAX_PAGE};
 use dlo_ports::{
     StoreError,
     store::{PruneRequest, Pruned},
@@ -68,14 +68,20 @@ pub(crate) fn quarantine_found(turn: &mut Turn<'_>, found: &Found) -> Result<(),
     Ok(())
 }
 
-/// Claimed entries whose worker is gone or whose deadline is reached, by sequence.
-pub(crate) fn lost_claims(conn: &Connection, now: Timestamp, limit: usize) -> Result<Found, StoreError> {
+/// Claimed entries whose worker is gone or whose deadline is reached, by sequence; those of `except` are left.
+pub(crate) fn lost_claims(
+    conn: &Connection,
+    now: Timestamp,
+    except: Option<Incarnation>,
+    limit: usize,
+) -> Result<Found, StoreError> {
     const DOING: &str = "find lost claims";
     bounded("limit of lost claims", limit, 1, MAX_PAGE)?;
     let mut members = Vec::new();
     {
         let mut statement = conn.prepare_cached(include_str!("sql/lost_claims.sql")).doing(DOING)?;
-        let mut rows = statement.query([now.as_micros()]).doing(DOING)?;
+        let mut rows =
+            statement.query(params![now.as_micros(), except.as_ref().map(Incarnation::as_bytes)]).doing(DOING)?;
         while let Some(row) = rows.next().doing(DOING)? {
             let token: [u8; 16] = row.get(0).doing(DOING)?;
             let blob = row.get_ref(1).and_then(|blob| Ok(blob.as_blob()?)).doing(DOING)?;

@@ -107,8 +107,8 @@ impl DrainStore for SqliteStore {
         self.write(weight, true, move |turn| settle::release(turn, &claims))
     }
 
-    fn lost_claims(&self, limit: usize) -> StoreResult<'_, Vec<Entry>> {
-        Box::pin(self.sweep(move |conn, now| sweep::lost_claims(conn, now, limit)))
+    fn lost_claims(&self, except: Option<Incarnation>, limit: usize) -> StoreResult<'_, Vec<Entry>> {
+        Box::pin(self.sweep(move |conn, now| sweep::lost_claims(conn, now, except, limit)))
     }
 
     fn overdue(

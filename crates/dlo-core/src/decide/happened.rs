@@ -38,6 +38,7 @@ impl<'e> Happened<'e> {
                 classified: Some(classify::interrupted()),
                 ..Self::without_try(What::Interrupted, context)
             },
+            Event::NotSent => Self::without_try(What::NotSent, context),
             Event::Overdue => Self::without_try(What::TooOld, context),
             Event::Refused(reason) if *reason == reason::MAX_AGE_EXCEEDED => Self::without_try(What::TooOld, context),
             Event::Refused(_) => Self::without_try(What::Refused, context),

@@ -286,6 +286,11 @@ impl World {
                     self.send(*entry, &claimed, true);
                     return self.settle(*entry, &claimed, &Event::Interrupted, true);
                 }
+                if self.destination.spec.duplicates == Duplicates::Harmful {
+                    // Marked, and given up before the first byte.
+                    claimed.claim.as_mut().unwrap().send_mark = true;
+                    return self.settle(*entry, &claimed, &Event::NotSent, true);
+                }
                 claimed.claim = None;
                 claimed.progress.counters.interrupted += 1;
                 self.lineages[*entry].live = Some(claimed);

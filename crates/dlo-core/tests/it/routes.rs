@@ -50,7 +50,7 @@ fn every_what_has_an_unconditional_last_row() {
         assert!(!bound.route.is_wait(), "{} ends no wait", bound.id);
     }
     let whats: BTreeSet<What> = ROWS.iter().map(|row| row.what).collect();
-    assert_eq!(whats.len(), 15, "each What stands in the table");
+    assert_eq!(whats.len(), 16, "each What stands in the table");
 }
 
 #[test]
@@ -274,6 +274,33 @@ fn rows_interrupted() {
     assert!(!charged(&harmful) && harmful.progress.unanswered);
     let late = decide_at(&claimed(), &destination(DEDUPLICATED, exact()), &Event::Interrupted, NOW.after(WINDOW));
     assert_eq!(dead(&late).code, reason::OUTCOME_AMBIGUOUS, "the window is over (risk R4)");
+}
+
+#[test]
+fn rows_not_sent() {
+    for duplicates in ALL_DUPLICATES {
+        let place = destination(duplicates, exact());
+        for (lane, expected) in
+            [(Lane::Pending, Lane::Retry), (Lane::Retry, Lane::Retry), (Lane::Suspect, Lane::Suspect)]
+        {
+            let mut entry = claimed_after(4);
+            entry.lane = lane;
+            entry.claim.as_mut().unwrap().send_mark = true;
+            let transition = decide_at(&entry, &place, &Event::NotSent, NOW);
+            assert_eq!(waits(&transition), (expected, NOW, entry.status), "ready at once, status as before the claim");
+            let mut progress = entry.progress.clone();
+            progress.counters.interrupted += 1;
+            assert_eq!(transition.progress, progress, "nothing else is counted, nothing is cleared");
+            assert_eq!((&transition.attempt, &transition.observation), (&None, &Observation::Nothing));
+        }
+    }
+    // What was unanswered before stays so: a wait does not end it (I-10).
+    let mut entry = claimed();
+    entry.progress.unanswered = true;
+    let harmful = decide_at(&entry, &destination(Duplicates::Harmful, exact()), &Event::NotSent, NOW);
+    assert_eq!(dead(&harmful).code, reason::OUTCOME_AMBIGUOUS);
+    let tolerated = decide_at(&entry, &destination(Duplicates::Tolerated, exact()), &Event::NotSent, NOW);
+    assert!(tolerated.progress.unanswered);
 }
 
 #[test]

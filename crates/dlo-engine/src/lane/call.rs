@@ -117,22 +117,12 @@ impl Answers {
 }
 
 /// The emitter did not answer in time: whether it was sent is not known.
-pub(super) fn deadline_exceeded() -> Outcome {
+fn deadline_exceeded() -> Outcome {
     Outcome::Ambiguous(Failure::custom(
         Class::Ambiguous,
         reason::EMISSION_DEADLINE,
         Phase::Unknown,
         "the emitter gave no answer before the deadline",
-    ))
-}
-
-/// A shutdown cut the emission: whether it was sent is not known.
-pub(super) fn cut_by_shutdown() -> Outcome {
-    Outcome::Ambiguous(Failure::custom(
-        Class::Ambiguous,
-        reason::EMISSION_DEADLINE,
-        Phase::Unknown,
-        "a shutdown cut the emission after its grace, before an answer",
     ))
 }
 

@@ -6,7 +6,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 
-use dlo_core::{Class, Fence, health::Admission, limits::MAX_PAGE, policy::DrainMode, reason};
+use dlo_core::{Class, Fence, Token, health::Admission, limits::MAX_PAGE, policy::DrainMode, reason};
 use dlo_ports::{
     BoxFuture, StoreError, StoreErrorKind,
     store::{ClaimKind, ClaimPage, ClaimRequest},
@@ -17,7 +17,7 @@ use super::{Errand, Lane, Work};
 use crate::{
     directory::Found,
     events, limits,
-    shared::{LaneKey, Phase, Shared},
+    shared::{LaneKey, Phase, Shared, locked},
     trouble::Remedy,
 };
 
@@ -26,6 +26,8 @@ pub(super) struct Claiming {
     errand: Errand,
     limit: usize,
     permit: Option<OwnedSemaphorePermit>,
+    token: Token,
+    hold_for: Duration,
     future: BoxFuture<'static, Result<Box<Claim>, StoreError>>,
 }
 
@@ -39,6 +41,8 @@ pub(super) struct Answer {
     errand: Errand,
     limit: usize,
     permit: Option<OwnedSemaphorePermit>,
+    token: Token,
+    hold_for: Duration,
     claim: Result<Box<Claim>, StoreError>,
 }
 
@@ -46,7 +50,8 @@ impl Future for Claiming {
     type Output = Answer;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
         let claim = core::task::ready!(self.future.as_mut().poll(cx));
-        Poll::Ready(Answer { errand: self.errand, limit: self.limit, permit: self.permit.take(), claim })
+        let Self { errand, limit, token, hold_for, .. } = *self;
+        Poll::Ready(Answer { errand, limit, permit: self.permit.take(), token, hold_for, claim })
     }
 }
 
@@ -59,7 +64,7 @@ async fn claim(
     let page = match shared.store.claim(request.clone()).await {
         // A machine that slept wakes with its lease over. If nobody ended this incarnation, it can be renewed.
         Err(error) if error.kind() == StoreErrorKind::Fenced => {
-            shared.store.heartbeat(shared.incarnation, shared.options.lease).await?;
+            shared.renew().await?;
             shared.store.claim(request).await?
         }
         answer => answer?,
@@ -75,11 +80,18 @@ impl Lane {
             || self.resting.is_some()
             || self.pausing.is_some()
             || self.phase() != Phase::Running
+            || self.leaving
             || !(self.wants_claim || self.wants_suspect);
         if blocked {
             return;
         }
+        if self.shared.lease_may_be_over() {
+            // The renewal wakes the lane.
+            self.shared.beat.notify_one();
+            return;
+        }
         let Some((errand, limit, permit)) = self.next_errand() else { return };
+        // What is wanted stays wanted until the claim is on its way.
         if !self.shared.trouble.may_claim() {
             self.rest();
             return;
@@ -94,11 +106,7 @@ impl Lane {
                 None
             }
             Admission::Probe if self.probe.is_some() => None,
-            Admission::Probe => {
-                self.wants_claim = false;
-                self.wants_suspect = false;
-                Some((Errand::Probe, 1, None))
-            }
+            Admission::Probe => Some((Errand::Probe, 1, None)),
             Admission::Open(_) => self.suspect_errand().or_else(|| self.page_errand()),
         }
     }
@@ -113,7 +121,6 @@ impl Lane {
             self.seeking = Some(Box::pin(async move { turns.acquire_owned().await.ok() }));
             return None;
         };
-        self.wants_suspect = false;
         Some((Errand::Suspect, 1, Some(permit)))
     }
 
@@ -142,7 +149,6 @@ impl Lane {
         if limit == 0 {
             return None;
         }
-        self.wants_claim = false;
         Some((Errand::Normal, limit, None))
     }
 
@@ -179,17 +185,23 @@ impl Lane {
     }
 
     fn claim(&mut self, errand: Errand, limit: usize, permit: Option<OwnedSemaphorePermit>) -> Claiming {
+        match errand {
+            Errand::Normal => self.wants_claim = false,
+            Errand::Suspect => self.wants_suspect = false,
+            Errand::Probe => (self.wants_claim, self.wants_suspect) = (false, false),
+        }
         self.claims += 1;
         if self.claims.is_multiple_of(limits::SUSPECT_TURN) {
             self.wants_suspect = true;
         }
         let (tenant, destination) = self.slot.key.clone();
+        let (token, hold_for) = (self.shared.token(), self.hold_for(limit));
         let request = ClaimRequest {
             tenant,
             destination,
             incarnation: self.shared.incarnation,
-            token: self.shared.token(),
-            hold_for: self.hold_for(limit),
+            token,
+            hold_for,
             limit,
             kind: match errand {
                 Errand::Normal => ClaimKind::Normal,
@@ -199,7 +211,7 @@ impl Lane {
         };
         let version = self.loaded.destination.version;
         let future = claim(Arc::clone(&self.shared), self.slot.key.clone(), request, version);
-        Claiming { errand, limit, permit, future: Box::pin(future) }
+        Claiming { errand, limit, permit, token, hold_for, future: Box::pin(future) }
     }
 
     pub(super) fn claim_answered(&mut self, answer: Answer) {
@@ -211,6 +223,10 @@ impl Lane {
                 self.page_claimed(answer.errand, answer.limit, answer.permit, *claim);
             }
             Err(error) => {
+                if error.kind() == StoreErrorKind::Unavailable {
+                    // It may have been saved without the answer arriving; the sweep gives it back when it is over.
+                    locked(&self.shared.orphans).insert(answer.token, self.now().after(answer.hold_for));
+                }
                 if self.shared.store_failed("claim", error) == Remedy::Retry {
                     self.wants_claim = true;
                     self.rest();
@@ -229,7 +245,7 @@ impl Lane {
                 (DrainMode::Claim, Some(claim)) => Fence::Claim(claim.token),
                 _ => Fence::Version(claimed.entry.version),
             };
-            Work { claimed, fence, errand }
+            Work { claimed, fence, errand, may_be_marked: false }
         });
         self.queue.extend(work);
         self.shared.metrics.claimed(&self.slot.key, got);
@@ -289,7 +305,6 @@ impl Lane {
     /// Gives everything back and claims no more; the look for work comes back to the destination.
     fn leave_to_hold(&mut self) {
         self.put_down_unstarted();
-        self.wants_claim = false;
-        self.wants_suspect = false;
+        self.leaving = true;
     }
 }

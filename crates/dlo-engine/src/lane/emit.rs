@@ -6,13 +6,13 @@ use core::task::{Context, Poll, ready};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 
-use dlo_core::{Outcome, TransitionResult, health::Admission};
+use dlo_core::{TransitionResult, decide::Event, health::Admission};
 use dlo_ports::{BoxFuture, StoreError};
 use futures_util::StreamExt;
 
 use super::{
     Errand, Lane, Work,
-    call::{self, Call, Done},
+    call::{Call, Done},
 };
 use crate::{
     events,
@@ -47,6 +47,7 @@ impl Lane {
     /// Starts what may start and takes what is ready, until nothing is: a fast emitter settles a whole page at once.
     pub(super) async fn emit_what_is_ready(&mut self) {
         loop {
+            self.put_down_if_lapsed();
             self.put_down_if_held();
             self.start_marking();
             self.start_calls();
@@ -87,9 +88,20 @@ impl Lane {
         let mut taken = Vec::with_capacity(room.min(self.queue.len()));
         while taken.len() < room {
             let Some(work) = self.queue.pop_front() else { break };
-            taken.extend(self.refuse(work));
+            let in_time = self.give_back_late(work);
+            taken.extend(in_time.and_then(|work| self.refuse(work)));
         }
         taken
+    }
+
+    /// Gives an entry back whose claim is over: another may have it by now.
+    fn give_back_late(&mut self, work: Work) -> Option<Work> {
+        if !work.is_late(self.now()) {
+            return Some(work);
+        }
+        self.put_down([work]);
+        self.wants_claim = true;
+        None
     }
 
     /// Puts send marks on the next entries of a destination where duplicates do harm, durably, before the emitter sees
@@ -121,26 +133,23 @@ impl Lane {
                 for (work, result) in work.into_iter().zip(results) {
                     self.mark_set(work, result);
                 }
-                if self.phase() >= Phase::Draining {
-                    self.put_down_unstarted();
-                }
             }
             Err(error) => {
                 if self.shared.store_failed("mark_sent", error) == Remedy::Retry {
                     self.rest();
                 }
                 // Whether the marks are there is not known; nothing was sent.
-                self.queue.extend(work);
-                if self.phase() >= Phase::Draining {
-                    self.put_down_unstarted();
-                }
+                self.queue.extend(work.into_iter().map(|work| Work { may_be_marked: true, ..work }));
             }
+        }
+        if self.phase() >= Phase::Draining || self.leaving {
+            self.put_down_unstarted();
         }
     }
 
     fn mark_set(&mut self, work: Work, result: TransitionResult) {
         if result == TransitionResult::Applied {
-            self.marked.push_back(work);
+            self.marked.push_back(Work { may_be_marked: true, ..work });
             return;
         }
         let entry = work.entry().key.entry;
@@ -154,29 +163,31 @@ impl Lane {
             return;
         }
         let batch_limit = self.batch_limit();
-        let harmful = self.loaded.is_harmful();
-        loop {
-            let work: Vec<Work> = if harmful {
-                // Marked entries have their place already.
-                let batch = batch_limit.min(self.marked.len());
-                self.marked.drain(..batch).collect()
-            } else if self.queue.is_empty() {
-                return;
-            } else {
-                self.take_startable(self.room(batch_limit))
-            };
-            if work.is_empty() {
-                return;
+        while let Some(work) = self.next_batch(batch_limit) {
+            if !work.is_empty() {
+                self.start_call(work);
             }
-            self.start_call(work);
         }
+    }
+
+    /// What one call may take now; it is empty when what was looked at may not be emitted.
+    fn next_batch(&mut self, batch_limit: usize) -> Option<Vec<Work>> {
+        if !self.marked.is_empty() {
+            // Marked entries have their place already, whatever the destination says about duplicates since.
+            let batch: Vec<Work> = self.marked.drain(..batch_limit.min(self.marked.len())).collect();
+            return Some(batch.into_iter().filter_map(|work| self.give_back_late(work)).collect());
+        }
+        let room = self.room(batch_limit);
+        if self.loaded.is_harmful() || self.queue.is_empty() || room == 0 {
+            return None;
+        }
+        Some(self.take_startable(room))
     }
 
     fn start_call(&mut self, work: Vec<Work>) {
         let Ok(emitter) = &self.loaded.emitter else {
-            // A version whose emitter this process has not: `emitter_missing` holds the destination.
-            self.unreleased.extend(work.iter().map(Work::claim));
-            return;
+            // A version whose emitter this process has not: the look for work holds the destination.
+            return self.put_down(work);
         };
         for work in work.iter().filter(|work| work.errand == Errand::Suspect) {
             events::suspect_tried(&self.slot.key, work.entry().key.entry);
@@ -193,12 +204,12 @@ impl Lane {
         let took = done.finished.since(done.started);
         let outcomes = done.outcomes.iter().map(|(_, outcome)| outcome);
         self.shared.metrics.emissions_ended(&self.slot.key, count, outcomes, took);
-        self.finish(done.outcomes, done.started, done.finished);
+        let outcomes = done.outcomes.into_iter().map(|(work, outcome)| (work, Event::Emitted(outcome)));
+        self.finish(outcomes, done.started, done.finished);
     }
 
-    /// The shutdown grace is over. Where duplicates do harm, the cut emissions are settled as ambiguous at once, which
-    /// is what their send marks would say after a restart; elsewhere they are given back uncharged (trap D3), to be
-    /// tried again with the same operation key.
+    /// The shutdown grace is over. What became of the cut emissions is not known: each is settled as interrupted, which
+    /// charges nothing (trap D3), says nothing about the destination, and is remembered as unanswered (I-10).
     pub(super) fn cut_calls(&mut self) {
         let calls = core::mem::take(&mut self.calls);
         self.shared.metrics.emissions_cut(&self.slot.key, self.flying);
@@ -206,31 +217,41 @@ impl Lane {
         let finished = self.shared.env.now();
         for call in calls {
             let (work, started) = call.cut();
-            if self.loaded.is_harmful() {
-                let outcomes = work.into_iter().map(|work| (work, call::cut_by_shutdown())).collect();
-                self.finish(outcomes, started, finished);
-            } else {
-                self.unreleased.extend(work.iter().map(Work::claim));
-            }
+            self.finish(work.into_iter().map(|work| (work, Event::Interrupted)), started, finished);
         }
     }
 
-    /// Gives back what is claimed and was never started. A send mark can't be given back; as nothing was sent, the
-    /// entry is put off until now, which charges nothing either.
+    /// Gives back what is claimed and was never started.
     pub(super) fn put_down_unstarted(&mut self) {
-        self.unreleased.extend(self.queue.drain(..).map(|work| work.claim()));
-        let marked: Vec<(Work, Outcome)> =
-            self.marked.drain(..).map(|work| (work, Outcome::Deferred { until: None })).collect();
-        if !marked.is_empty() {
-            let now = self.shared.env.now();
-            self.finish(marked, now, now);
+        let queue = core::mem::take(&mut self.queue);
+        let marked = core::mem::take(&mut self.marked);
+        self.put_down(queue.into_iter().chain(marked));
+    }
+
+    /// Gives entries back of which nothing was sent. A send mark can't be released: it is settled as not sent, which
+    /// charges nothing and makes ready at once, too.
+    fn put_down(&mut self, work: impl IntoIterator<Item = Work>) {
+        let (marked, unmarked): (Vec<Work>, Vec<Work>) = work.into_iter().partition(|work| work.may_be_marked);
+        self.unreleased.extend(unmarked.iter().map(Work::claim));
+        let now = self.shared.env.now();
+        self.finish(marked.into_iter().map(|work| (work, Event::NotSent)), now, now);
+    }
+
+    /// While this process may be taken for lost, nothing starts; what is in hand goes back, and is claimed again once
+    /// the lease is renewed.
+    fn put_down_if_lapsed(&mut self) {
+        if !(self.queue.is_empty() && self.marked.is_empty()) && self.shared.lease_may_be_over() {
+            self.put_down_unstarted();
+            self.wants_claim = true;
+            self.shared.beat.notify_one();
         }
     }
 
-    /// While the destination is held, nothing more starts but the probe; what is in hand goes back uncharged.
+    /// While the destination is not open, nothing more starts but the probe, which is claimed by itself; what else is in
+    /// hand goes back uncharged.
     fn put_down_if_held(&mut self) {
         let unstarted = self.queue.iter().chain(&self.marked);
-        if !matches!(self.admission(), Admission::Held(_)) || unstarted.map(|work| work.errand).all(is_probe) {
+        if matches!(self.admission(), Admission::Open(_)) || unstarted.map(|work| work.errand).all(is_probe) {
             return;
         }
         let (probe, marked_probe): (Vec<Work>, Vec<Work>) = (take_probe(&mut self.queue), take_probe(&mut self.marked));

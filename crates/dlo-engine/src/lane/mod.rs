@@ -45,6 +45,8 @@ struct Work {
     claimed: Claimed,
     fence: Fence,
     errand: Errand,
+    /// A send mark was asked for, so that it can't be given back by a release.
+    may_be_marked: bool,
 }
 
 impl Work {
@@ -55,6 +57,11 @@ impl Work {
     fn claim(&self) -> ClaimRef {
         ClaimRef { key: self.entry().key.clone(), fence: self.fence }
     }
+
+    /// Whether its claim is over, so that others may take it.
+    fn is_late(&self, now: Timestamp) -> bool {
+        self.entry().claim.is_some_and(|claim| claim.deadline <= now)
+    }
 }
 
 /// A lane.
@@ -62,6 +69,8 @@ pub(crate) struct Lane {
     shared: Arc<Shared>,
     slot: Arc<Slot>,
     phase: watch::Receiver<Phase>,
+    /// End of this process's lease; changes with each renewal.
+    lease: watch::Receiver<Timestamp>,
     loaded: Arc<Loaded>,
     /// Health as the store last told; the look for work told only `admission`.
     health: Option<Health>,
@@ -101,6 +110,8 @@ pub(crate) struct Lane {
     seeking: Option<BoxFuture<'static, Option<OwnedSemaphorePermit>>>,
     permit: Option<OwnedSemaphorePermit>,
     warned_page: bool,
+    /// Claims no more and leaves: what is to be done about the destination is for the look for work.
+    leaving: bool,
 
     /// Wait after a store error.
     resting: Option<BoxFuture<'static, ()>>,
@@ -119,6 +130,7 @@ enum Event {
     Call(call::Done),
     Permit(Option<OwnedSemaphorePermit>),
     Nudge,
+    Renewed,
     Rested,
     Unpaused,
 }
@@ -145,10 +157,12 @@ async fn maybe<F: Future + Unpin>(future: Option<&mut F>) -> F::Output {
 impl Lane {
     fn new(shared: Arc<Shared>, slot: Arc<Slot>, loaded: Arc<Loaded>, admission: Admission) -> Self {
         let phase = shared.phase.subscribe();
+        let lease = shared.lease.subscribe();
         Self {
             shared,
             slot,
             phase,
+            lease,
             loaded,
             health: None,
             admission,
@@ -174,6 +188,7 @@ impl Lane {
             seeking: None,
             permit: None,
             warned_page: false,
+            leaving: false,
             resting: None,
             backoff: Backoff::default(),
             pausing: None,
@@ -203,6 +218,8 @@ impl Lane {
                 Event::Call(done) => self.call_ended(done),
                 Event::Permit(permit) => self.permit_given(permit),
                 Event::Nudge => self.nudged(),
+                // What waited for the lease is looked at again.
+                Event::Renewed => {}
                 Event::Rested => self.resting = None,
                 Event::Unpaused => self.unpaused(),
             }
@@ -220,6 +237,7 @@ impl Lane {
             Some(done) = self.calls.next() => Event::Call(done),
             permit = maybe(self.seeking.as_mut()) => Event::Permit(permit),
             () = self.slot.nudge.notified() => Event::Nudge,
+            _ = self.lease.changed() => Event::Renewed,
             () = maybe(self.resting.as_mut()) => Event::Rested,
             () = maybe(self.pausing.as_mut()) => Event::Unpaused,
         }
@@ -298,6 +316,7 @@ impl Lane {
     /// Nothing in hand, nothing under way, nothing to claim now.
     fn is_dry(&self) -> bool {
         let wants = self.phase() == Phase::Running
+            && !self.leaving
             && !matches!(self.admission(), Admission::Held(_))
             && (self.wants_claim || self.wants_suspect || self.pausing.is_some() || self.seeking.is_some());
         self.in_hand() == 0
@@ -314,6 +333,7 @@ impl Lane {
         {
             let mut lanes = locked(&self.shared.lanes);
             if self.phase() == Phase::Running
+                && !self.leaving
                 && self.slot.nudged.swap(false, Ordering::AcqRel)
                 && !matches!(self.admission(), Admission::Held(_))
             {

@@ -74,15 +74,20 @@ impl Future for Settling {
 
 impl Lane {
     /// Takes outcomes in, to be settled with the next batch.
-    pub(super) fn finish(&mut self, outcomes: Vec<(Work, Outcome)>, started: Timestamp, finished: Timestamp) {
+    pub(super) fn finish(
+        &mut self,
+        outcomes: impl IntoIterator<Item = (Work, Event)>,
+        started: Timestamp,
+        finished: Timestamp,
+    ) {
         let known = self.shared.database_time(finished);
         let started = self.shared.database_time(started);
         let before = self.finished.len();
-        self.finished.reserve(outcomes.len());
-        for (work, outcome) in outcomes {
+        for (work, event) in outcomes {
             // A delivery takes no chance: no jitter, no dead-letter id.
-            let random = if matches!(outcome, Outcome::Delivered { .. }) { [0; 18] } else { self.random() };
-            self.finished.push(Finished { work, event: Event::Emitted(outcome), started, known, random });
+            let delivered = matches!(event, Event::Emitted(Outcome::Delivered { .. }));
+            let random = if delivered { [0; 18] } else { self.random() };
+            self.finished.push(Finished { work, event, started, known, random });
         }
         self.foresee(before);
     }

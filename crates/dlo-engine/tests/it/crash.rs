@@ -45,7 +45,8 @@ fn i10_the_send_mark_comes_before_the_first_byte() {
     assert_eq!(log.len(), 0, "emitted before the mark was durable");
 }
 
-/// A shutdown whose grace is over settles harmful emissions as ambiguous at once and gives back the others.
+/// A shutdown whose grace is over settles cut emissions as interrupted: harmful ones are dead-lettered, the others are
+/// ready again and remember it; nothing is charged, and the destination is not to blame.
 #[test]
 fn i10_a_cut_emission_is_ambiguous_where_duplicates_do_harm() {
     let office = Office::new();
@@ -59,7 +60,20 @@ fn i10_a_cut_emission_is_ambiguous_where_duplicates_do_harm() {
     let live: Vec<_> = office.live();
     assert_eq!(live.len(), 24);
     assert!(live.iter().all(|row| row.state != EntryState::Claimed), "nothing stays claimed");
-    assert!(harmless.iter().all(|entry| office.entry(*entry).last_failure.is_none()));
+    for dead in office.dead_letters() {
+        assert_eq!((dead.code, dead.reason), (reason::OUTCOME_AMBIGUOUS, reason::EMISSION_INTERRUPTED));
+    }
+    let cut: Vec<_> = harmless.iter().map(|entry| office.entry(*entry)).filter(|e| !e.attempts.is_empty()).collect();
+    assert_eq!(cut.len(), 16);
+    for view in cut {
+        let progress = view.live.unwrap().progress;
+        assert!(progress.unanswered && progress.counters.failed == 0);
+        assert_eq!(view.last_failure.unwrap().reason, reason::EMISSION_INTERRUPTED);
+    }
+    for name in ["pays", "logs"] {
+        let health = office.health(name);
+        assert!(!health.is_held() && health.consecutive == 0, "a shutdown opened a breaker: {health:?}");
+    }
     assert_eq!(harmful.iter().filter(|entry| office.entry(**entry).last_failure.is_none()).count(), 4);
     office.check();
 }

@@ -38,6 +38,7 @@ pub struct Faulty {
     world: Arc<World>,
     faults: Mutex<BTreeMap<&'static str, VecDeque<Fault>>>,
     latency: Mutex<BTreeMap<&'static str, Duration>>,
+    full_until: Mutex<Option<Timestamp>>,
     pub calls: Mutex<Vec<(&'static str, usize)>>,
     /// Tells nobody of changes, like a store whose changes come from elsewhere.
     pub mute: AtomicBool,
@@ -50,6 +51,7 @@ impl Faulty {
             world,
             faults: Mutex::default(),
             latency: Mutex::default(),
+            full_until: Mutex::default(),
             calls: Mutex::default(),
             mute: AtomicBool::new(false),
         }
@@ -58,6 +60,11 @@ impl Faulty {
     /// The next calls of a verb meet these faults, one each.
     pub fn faults(&self, verb: &'static str, faults: impl IntoIterator<Item = Fault>) {
         self.faults.lock().unwrap().entry(verb).or_default().extend(faults);
+    }
+
+    /// The disk is full until then: whatever writes fails.
+    pub fn full_until(&self, until: Timestamp) {
+        *self.full_until.lock().unwrap() = Some(until);
     }
 
     /// A verb takes this long.
@@ -79,7 +86,14 @@ impl Faulty {
         call: StoreResult<'a, T>,
     ) -> StoreResult<'a, T> {
         self.calls.lock().unwrap().push((verb, items));
-        let fault = self.faults.lock().unwrap().get_mut(verb).and_then(VecDeque::pop_front).unwrap_or(Fault::Pass);
+        let is_full = self.full_until.lock().unwrap().is_some_and(|until| self.world.time() < until);
+        let writes = !["due_destinations", "destination", "lost_claims", "overdue"].contains(&verb);
+        let planned = self.faults.lock().unwrap().get_mut(verb).and_then(VecDeque::pop_front);
+        let fault = match planned {
+            Some(fault) => fault,
+            None if is_full && writes => Fault::Fail(StoreErrorKind::DiskFull),
+            None => Fault::Pass,
+        };
         let latency = self.latency.lock().unwrap().get(verb).copied().unwrap_or_default();
         Box::pin(async move {
             if !latency.is_zero() {
@@ -141,8 +155,8 @@ impl DrainStore for Faulty {
     fn release(&self, claims: Vec<ClaimRef>) -> StoreResult<'_, Vec<TransitionResult>> {
         self.with("release", claims.len(), self.inner.release(claims))
     }
-    fn lost_claims(&self, limit: usize) -> StoreResult<'_, Vec<Entry>> {
-        self.with("lost_claims", limit, self.inner.lost_claims(limit))
+    fn lost_claims(&self, except: Option<Incarnation>, limit: usize) -> StoreResult<'_, Vec<Entry>> {
+        self.with("lost_claims", limit, self.inner.lost_claims(except, limit))
     }
     fn overdue(
         &self,

@@ -270,6 +270,32 @@ fn until_idle_ends_while_entries_wait() {
     assert_eq!(office.stats("one").depth.waiting, 5);
 }
 
+/// A person holds and asks for one try while a page is in hand: the page goes back, and one entry is tried.
+#[test]
+fn a_probe_lets_one_entry_into_a_hold_and_not_the_page_in_hand() {
+    let office = Office::new();
+    let (log, _) = office.slow("own", 2 * SECOND, delivered());
+    office.destination("one", "own", |spec| spec.policy.concurrency = 1);
+    office.enqueue("one", 10);
+    // Long enough that several of the page could start before the probe is claimed.
+    office.store.latency("claim", 5 * SECOND);
+    let (engine, world, model) = (office.engine(), office.world.clone(), office.model.clone());
+    let audits = [office.audit("destination.hold", "one"), office.audit("destination.probe", "one")];
+    office.world.run(async {
+        let person = async {
+            use dlo_ports::store::OfficeStore;
+            world.sleep(6 * SECOND).await;
+            for (act, audit) in [HoldAct::Hold { reason: "look".into() }, HoldAct::Probe].into_iter().zip(audits) {
+                let names = vec!["one".parse().unwrap()];
+                model.act_on_destinations(crate::support::tenant(), names, act, audit).await.unwrap();
+            }
+        };
+        futures_util::future::join(engine.run(world.sleep(MINUTE)), person).await.0.unwrap();
+    });
+    assert_eq!(log.len(), 3, "two that started before the lane heard of it, and the probe");
+    assert!(office.live().iter().all(|row| row.held && row.state == EntryState::Ready));
+}
+
 /// A hold that opens while send marks are on their way stops what they were for; nothing is charged for it.
 #[test]
 fn a_hold_stops_entries_that_are_marked_already() {
@@ -297,7 +323,10 @@ fn a_hold_stops_entries_that_are_marked_already() {
     assert_eq!(log.len(), 4, "emitted into a hold");
     assert!(entries.iter().all(|entry| log.by_entry().contains_key(entry)));
     assert_eq!(office.stats("one").failed_attempts_total, 0);
-    assert!(office.live().iter().all(|row| row.state != EntryState::Claimed));
+    assert!(office.live().iter().all(|row| row.state == EntryState::Ready), "at once, not after a delay");
+    for row in office.live().iter().filter(|row| !log.by_entry().contains_key(&row.key.entry)) {
+        assert_eq!(office.entry(row.key.entry).attempts.len(), 0, "an attempt without a try");
+    }
     office.check();
 }
 

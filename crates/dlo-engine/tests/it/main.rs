@@ -15,6 +15,7 @@ mod allowance;
 mod crash;
 mod delivery;
 mod holds;
+mod late;
 mod logs;
 mod quarantine;
 mod running;

@@ -98,6 +98,11 @@ impl World {
         self.skew.store(skew, Ordering::Relaxed);
     }
 
+    /// Sets all clocks forward, as after a sleep of the machine.
+    pub fn jump(&self, span: Duration) {
+        self.now.fetch_add(i64::try_from(span.as_micros()).unwrap(), Ordering::Relaxed);
+    }
+
     pub fn emitter(self: &Arc<Self>, kind: &str, emitter: Arc<dyn Emitter>) {
         self.emitters.lock().unwrap().insert(kind.to_owned(), emitter);
     }

@@ -212,6 +212,13 @@ impl Bench {
         incarnation
     }
 
+    /// A further start in plain mode, which is the worker of the case from now on.
+    pub(super) fn new_plain_worker(&mut self, lease: Duration) -> Incarnation {
+        let incarnation = self.start(DrainMode::Plain, lease).unwrap();
+        self.worker = Some(incarnation);
+        incarnation
+    }
+
     pub(super) fn request(&mut self, destination: &str, kind: ClaimKind, limit: usize) -> ClaimRequest {
         ClaimRequest {
             tenant: self.tenant.clone(),
@@ -391,6 +398,11 @@ pub(super) fn claim_ref(entry: &Entry) -> ClaimRef {
 
 pub(super) fn version_ref(entry: &Entry) -> ClaimRef {
     ClaimRef { key: entry.key.clone(), fence: Fence::Version(entry.version) }
+}
+
+/// The fence of maintenance.
+pub(super) fn maintenance_fence(entry: &Entry) -> Fence {
+    Fence::Maintenance(entry.version)
 }
 
 pub(super) fn ids(claimed: &[Claimed]) -> Vec<EntryId> {

@@ -51,7 +51,7 @@ pub(super) fn a_claimed_entry_is_not_claimed_again(b: &mut Bench) {
     assert!(b.claim(MAIN, 10).is_empty());
     b.clock.advance(HOUR * 2);
     assert!(b.claim(MAIN, 10).is_empty(), "a claim that is over goes through lost_claims first");
-    let lost = b.run(|store| store.lost_claims(10));
+    let lost = b.run(|store| store.lost_claims(None, 10));
     assert_eq!(lost[0].key, claimed.key);
 }
 

@@ -6,7 +6,8 @@ use dlo_core::{
 };
 
 use super::bench::{
-    Bench, HOUR, MAIN, MINUTE, claim_fence, claim_ref, delivered, refused, spec, transient, version_ref,
+    Bench, HOUR, MAIN, MINUTE, claim_fence, claim_ref, delivered, maintenance_fence, refused, spec, transient,
+    version_ref,
 };
 use crate::store::{EntryAct, HealthChange, Settlement};
 use TransitionResult::{Applied, ConcurrencyLost, Missing, StaleClaim, Terminal};
@@ -128,7 +129,7 @@ pub(super) fn an_expired_claim_may_settle(b: &mut Bench) {
     let settles = b.claimed_at(MAIN);
     let releases = b.claimed_at(MAIN);
     b.clock.advance(HOUR * 2);
-    assert_eq!(b.run(|store| store.lost_claims(10)).len(), 2);
+    assert_eq!(b.run(|store| store.lost_claims(None, 10)).len(), 2);
     assert_eq!(b.outcome(&settles, delivered()), Applied, "nobody ended the claim (trap D16)");
     assert_eq!(b.run(|store| store.release(vec![claim_ref(&releases)])), [Applied]);
 }
@@ -194,13 +195,13 @@ pub(super) fn a_send_mark_makes_stale_maintenance_lose(b: &mut Bench) {
     let entry = b.claimed_at(MAIN);
     b.clock.advance(HOUR * 2);
     // Maintenance reads a lost claim without a mark, then its worker turns out to be alive and marks it.
-    let read = b.run(|store| store.lost_claims(10)).remove(0);
+    let read = b.run(|store| store.lost_claims(None, 10)).remove(0);
     assert_eq!(b.run(|store| store.mark_sent(vec![claim_ref(&entry)])), [Applied]);
     let transition = b.decide(&read, &Event::ClaimLost);
-    assert_eq!(b.settle_under(&read, version_ref(&read).fence, transition), ConcurrencyLost, "or it would be resent");
-    let read = b.run(|store| store.lost_claims(10)).remove(0);
+    assert_eq!(b.settle_under(&read, maintenance_fence(&read), transition), ConcurrencyLost, "or it would be resent");
+    let read = b.run(|store| store.lost_claims(None, 10)).remove(0);
     let transition = b.decide(&read, &Event::ClaimLost);
-    assert_eq!(b.settle_under(&read, version_ref(&read).fence, transition), Applied);
+    assert_eq!(b.settle_under(&read, maintenance_fence(&read), transition), Applied);
     assert_eq!(b.dead_letter_of(entry.key.entry).state, DeadLetterState::Open);
 }
 

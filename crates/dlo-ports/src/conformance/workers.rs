@@ -6,7 +6,10 @@ use dlo_core::{
     Duplicates, Entry, EntryState, Lane, TransitionResult, decide::Event, limits::MAX_PAGE, policy::DrainMode, reason,
 };
 
-use super::bench::{Bench, HOUR, MAIN, MINUTE, SECOND, claim_fence, claim_ref, delivered, ids, transient, version_ref};
+use super::bench::{
+    Bench, HOUR, MAIN, MINUTE, SECOND, claim_fence, claim_ref, delivered, ids, maintenance_fence, transient,
+    version_ref,
+};
 use crate::{
     StoreErrorKind,
     store::{ClaimKind, WorkerStart},
@@ -15,7 +18,7 @@ use TransitionResult::{Applied, ConcurrencyLost, StaleClaim};
 
 impl Bench {
     pub(super) fn lost(&self) -> Vec<Entry> {
-        self.run(|store| store.lost_claims(100))
+        self.run(|store| store.lost_claims(None, 100))
     }
 
     /// Settles every lost claim as maintenance does: under the row version that it read.
@@ -24,7 +27,7 @@ impl Bench {
         lost.iter()
             .map(|entry| {
                 let transition = self.decide(entry, &Event::ClaimLost);
-                self.settle_under(entry, version_ref(entry).fence, transition)
+                self.settle_under(entry, maintenance_fence(entry), transition)
             })
             .collect()
     }
@@ -69,6 +72,53 @@ pub(super) fn a_reached_deadline_loses_the_claim(b: &mut Bench) {
     }
 }
 
+pub(super) fn a_living_worker_is_left_its_own_claims(b: &mut Bench) {
+    b.main(|_| ());
+    let worker = b.new_worker(MINUTE);
+    let entry = b.claimed_at(MAIN);
+    b.clock.advance(HOUR * 2);
+    assert_eq!(ids_of(&b.lost()), [entry.key.entry], "lease and deadline are over");
+    assert!(b.run(|store| store.lost_claims(Some(worker), 100)).is_empty(), "whoever asks knows what it has in hand");
+    let other = dlo_core::Incarnation::from_bytes([9; 16]);
+    assert_eq!(ids_of(&b.run(|store| store.lost_claims(Some(other), 100))), [entry.key.entry]);
+}
+
+pub(super) fn a_lease_in_plain_mode_has_no_end(b: &mut Bench) {
+    b.main(|_| ());
+    let worker = b.new_plain_worker(MINUTE);
+    b.entry_at(MAIN);
+    let mut request = b.request(MAIN, ClaimKind::Normal, 1);
+    request.hold_for = Duration::MAX;
+    let claimed = b.run(|store| store.claim(request)).claimed.remove(0).entry;
+    b.clock.advance(HOUR);
+    assert!(b.lost().is_empty(), "nobody takes it from a plain-mode worker that is late");
+    b.run(|store| store.stop_worker(worker));
+    assert_eq!(ids_of(&b.lost()), [claimed.key.entry]);
+}
+
+pub(super) fn what_maintenance_saved_is_not_a_plain_workers_own(b: &mut Bench) {
+    b.main(|_| ());
+    let (waits, ends) = (b.claimed_at(MAIN), b.claimed_at(MAIN));
+    let worker = b.worker();
+    b.run(|store| store.stop_worker(worker));
+    b.new_worker(HOUR);
+    for (entry, event) in [(&waits, Event::ClaimLost), (&ends, Event::Emitted(delivered()))] {
+        let transition = b.decide(entry, &event);
+        for _ in 0..2 {
+            assert_eq!(b.settle_under(entry, maintenance_fence(entry), transition.clone()), Applied, "repeatable");
+        }
+    }
+    for (entry, expected) in [(&waits, ConcurrencyLost), (&ends, TransitionResult::Terminal)] {
+        let transition = b.decide(entry, &Event::Emitted(delivered()));
+        assert_eq!(b.settle_under(entry, version_ref(entry).fence, transition), expected, "nothing of it was saved");
+    }
+    assert_eq!(b.live(waits.key.entry).lane, Lane::Suspect);
+}
+
+fn ids_of(entries: &[Entry]) -> Vec<dlo_core::EntryId> {
+    entries.iter().map(|entry| entry.key.entry).collect()
+}
+
 pub(super) fn lost_claims_come_by_sequence(b: &mut Bench) {
     b.main(|_| ());
     let entries = b.entries_at(MAIN, 3);
@@ -81,9 +131,9 @@ pub(super) fn lost_claims_come_by_sequence(b: &mut Bench) {
     b.run(|store| store.stop_worker(worker));
     let order: Vec<_> = b.lost().iter().map(|entry| entry.key.entry).collect();
     assert_eq!(order, entries);
-    assert_eq!(b.run(|store| store.lost_claims(2)).len(), 2);
+    assert_eq!(b.run(|store| store.lost_claims(None, 2)).len(), 2);
     for limit in [0, MAX_PAGE + 1] {
-        assert_eq!(b.fail(|store| store.lost_claims(limit)), StoreErrorKind::Invalid);
+        assert_eq!(b.fail(|store| store.lost_claims(None, limit)), StoreErrorKind::Invalid);
     }
 }
 
@@ -126,6 +176,7 @@ pub(super) fn crashes_alone_end_in_worker_lost(b: &mut Bench) {
 
 pub(super) fn a_marked_lost_claim_is_never_repeated_on_harmful(b: &mut Bench) {
     b.main(|main| main.duplicates = Duplicates::Harmful);
+    b.clock.advance(SECOND);
     let worker = b.new_worker(HOUR);
     let entries = b.entries_at(MAIN, 2);
     let claimed = b.claim(MAIN, 2);
@@ -158,7 +209,7 @@ pub(super) fn a_quicker_worker_makes_maintenance_lose(b: &mut Bench) {
     b.outcome(&ends, delivered());
     for (read, expected) in lost.iter().zip([ConcurrencyLost, TransitionResult::Terminal]) {
         let transition = b.decide(read, &Event::ClaimLost);
-        assert_eq!(b.settle_under(read, version_ref(read).fence, transition), expected);
+        assert_eq!(b.settle_under(read, maintenance_fence(read), transition), expected);
     }
     assert_eq!(b.live(waits.key.entry).lane, Lane::Retry);
 }

@@ -38,6 +38,10 @@ impl Transaction<'_> {
                 worker.ended.get_or_insert(now);
             });
         }
+        // A lease of a plain-mode worker ends for who starts after it, and for nobody else.
+        self.state.workers.values_mut().filter(|worker| worker.plain && !worker.is_alive(now)).for_each(|worker| {
+            worker.ended.get_or_insert(now);
+        });
         if let Some((other, _)) = self.state.workers.iter().find(|(_, worker)| worker.plain && worker.is_alive(now)) {
             return Err(fenced(format!("plain-mode worker {other} is alive: stop it first")));
         }
@@ -104,9 +108,11 @@ impl Transaction<'_> {
         Ok(DuePage { now: self.now, destinations, more })
     }
 
-    pub(super) fn lost_claims(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    pub(super) fn lost_claims(&self, except: Option<Incarnation>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         bounded("limit of lost claims", limit, 1, MAX_PAGE)?;
-        let mut lost: Vec<Entry> = self.state.live().filter(|entry| self.is_lost(entry)).cloned().collect();
+        let is_excepted = |entry: &Entry| entry.claim.map(|claim| claim.incarnation) == except;
+        let lost = self.state.live().filter(|entry| self.is_lost(entry) && !is_excepted(entry));
+        let mut lost: Vec<Entry> = lost.cloned().collect();
         lost.sort_by_key(|entry| entry.seq);
         lost.truncate(limit);
         Ok(lost)
@@ -115,8 +121,9 @@ impl Transaction<'_> {
     /// Whether a claim's worker is gone, or its deadline is reached.
     fn is_lost(&self, entry: &Entry) -> bool {
         entry.claim.is_some_and(|claim| {
-            let alive = self.state.workers.get(&claim.incarnation).is_some_and(|worker| worker.is_alive(self.now));
-            !alive || claim.deadline <= self.now
+            let worker = self.state.workers.get(&claim.incarnation).filter(|worker| worker.ended.is_none());
+            let holds = worker.is_some_and(|worker| worker.plain || worker.lease_until > self.now);
+            !holds || claim.deadline <= self.now
         })
     }
 

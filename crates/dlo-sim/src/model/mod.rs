@@ -203,8 +203,8 @@ impl DrainStore for ModelStore {
         self.changing_verb(move |tx| tx.release(&claims))
     }
 
-    fn lost_claims(&self, limit: usize) -> StoreResult<'_, Vec<dlo_core::Entry>> {
-        self.verb(move |tx| tx.lost_claims(limit))
+    fn lost_claims(&self, except: Option<Incarnation>, limit: usize) -> StoreResult<'_, Vec<dlo_core::Entry>> {
+        self.verb(move |tx| tx.lost_claims(except, limit))
     }
 
     fn overdue(

@@ -181,7 +181,7 @@ impl Transaction<'_> {
 fn fence_holds(entry: &Entry, fence: Fence) -> bool {
     match fence {
         Fence::Claim(token) => entry.claim.is_some_and(|claim| claim.token == token),
-        Fence::Version(version) => entry.version == version,
+        Fence::Version(version) | Fence::Maintenance(version) => entry.version == version,
     }
 }
 
@@ -189,6 +189,6 @@ fn fence_holds(entry: &Entry, fence: Fence) -> bool {
 fn no_claim(fence: Fence) -> TransitionResult {
     match fence {
         Fence::Claim(_) => TransitionResult::StaleClaim,
-        Fence::Version(_) => TransitionResult::ConcurrencyLost,
+        Fence::Version(_) | Fence::Maintenance(_) => TransitionResult::ConcurrencyLost,
     }
 }

@@ -139,8 +139,8 @@ CREATE TABLE dlo_entry (
     origin          TEXT,
     claim_token     BLOB,
     send_mark       INTEGER NOT NULL DEFAULT 0,
-    -- What ended the latest claim or wait, `settle` or `release`, and its fence (a token or a version): the same verb
-    -- under the same fence answers Applied again.
+    -- What ended the latest claim or wait, `settle` or `release`, and its fence (a token or a version, which is negative
+    -- if maintenance came under it): the same verb under the same fence answers Applied again.
     last_verb       TEXT,
     last_token      BLOB,
     last_version    INTEGER

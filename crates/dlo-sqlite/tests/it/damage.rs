@@ -60,7 +60,7 @@ async fn a_lost_claim_that_became_unreadable_stalls_no_other() {
     bench.claim(worker, 1, 10).await;
     bench.other().execute("UPDATE dlo_entry SET status = 'odd', send_mark = 1 WHERE seq = 1", []).unwrap();
     bench.store.stop_worker(worker).await.unwrap();
-    let lost = bench.store.lost_claims(10).await.unwrap();
+    let lost = bench.store.lost_claims(None, 10).await.unwrap();
     assert_eq!(lost.iter().map(|entry| entry.key.entry).collect::<Vec<_>>(), ids[1..]);
     // The mark says that the first byte may have left: nobody may repeat it blindly (I-10).
     let unanswered: bool =

@@ -58,9 +58,9 @@ async fn a_stopped_workers_claims_are_lost_at_once() {
     let worker = bench.start(1).await;
     bench.enqueue(2).await;
     let page = bench.claim(worker, 1, 10).await;
-    assert!(bench.store.lost_claims(10).await.unwrap().is_empty());
+    assert!(bench.store.lost_claims(None, 10).await.unwrap().is_empty());
     bench.store.stop_worker(worker).await.unwrap();
-    let lost = bench.store.lost_claims(10).await.unwrap();
+    let lost = bench.store.lost_claims(None, 10).await.unwrap();
     let expected: Vec<_> = page.claimed.iter().map(|claimed| claimed.entry.clone()).collect();
     assert_eq!(lost, expected);
 }

@@ -31,7 +31,7 @@ async fn ended_workers_go_with_the_history_but_for_the_newest_and_those_with_cla
     bench.clock.advance(HOUR * 2);
     bench.store.prune(prune(HOUR)).await.unwrap();
     assert_eq!(bench.count("dlo_worker"), 101, "the newest hundred, and the one whose claim is not recovered");
-    let lost = bench.store.lost_claims(10).await.unwrap();
+    let lost = bench.store.lost_claims(None, 10).await.unwrap();
     assert_eq!(lost.len(), 1);
     bench.store.heartbeat(Incarnation::from_bytes([104; 16]), HOUR).await.unwrap();
 }

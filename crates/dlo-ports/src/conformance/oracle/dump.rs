@@ -65,7 +65,7 @@ impl Side {
 
     fn dump_work(&self, text: &mut String) {
         write_to(text, format_args!("{:?}", self.get(|store| store.due_destinations(Scope::default(), None, 100))));
-        write_to(text, format_args!("lost {:?}", self.get(|store| store.lost_claims(ALL.limit))));
+        write_to(text, format_args!("lost {:?}", self.get(|store| store.lost_claims(None, ALL.limit))));
         for destination in ["a", "b", "c"] {
             let destination = dlo_core::DestinationName::new(destination).unwrap();
             let tenant = dlo_core::TenantId::default_tenant();

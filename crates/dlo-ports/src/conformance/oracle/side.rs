@@ -322,7 +322,7 @@ impl Side {
     }
 
     fn sweep_lost(&mut self, limit: usize) -> String {
-        let lost = self.get(|store| store.lost_claims(limit));
+        let lost = self.get(|store| store.lost_claims(None, limit));
         self.sweep(&lost, &Event::ClaimLost)
     }
 
@@ -340,7 +340,8 @@ impl Side {
         let mut answers = format!("{entries:?}\n");
         for entry in entries {
             let transition = self.decide(entry, event);
-            let settlement = Settlement { claim: claim_ref(entry, true), transition };
+            let claim = ClaimRef { key: entry.key.clone(), fence: Fence::Maintenance(entry.version) };
+            let settlement = Settlement { claim, transition };
             answers += &self.save(entry.destination.clone(), vec![settlement], Observe::Now);
         }
         answers
