@@ -47,10 +47,11 @@ impl Catalog {
             self.known.insert(tenant.clone(), OfTenant::default());
         }
         let of_tenant = self.known.get_mut(tenant).expect("inserted above");
-        if !of_tenant.complete && !of_tenant.destinations.contains_key(name) {
-            if let Some(destination) = latest(conn, tenant, name)? {
-                of_tenant.destinations.insert(name.clone(), Arc::new(destination));
-            }
+        if !of_tenant.complete
+            && !of_tenant.destinations.contains_key(name)
+            && let Some(destination) = latest(conn, tenant, name)?
+        {
+            of_tenant.destinations.insert(name.clone(), Arc::new(destination));
         }
         Ok(of_tenant.destinations.get(name))
     }

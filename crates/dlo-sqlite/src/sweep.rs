@@ -152,15 +152,15 @@ pub(crate) fn prune(turn: &mut Turn<'_>, request: PruneRequest) -> Result<Pruned
 }
 
 /// A history row as retention looks at it.
-struct Old {
+struct Looked {
     ended_seq: i64,
     tenant: String,
     entry: [u8; 16],
     attempts: i64,
     /// It ended long enough ago.
-    is_old: bool,
+    past: bool,
     /// Its lineage has a dead letter, so it stays for ever.
-    is_kept: bool,
+    kept: bool,
 }
 
 fn prune_history(tx: &Connection, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
@@ -169,17 +169,17 @@ fn prune_history(tx: &Connection, before: Timestamp, limit: usize) -> Result<usi
         .prepare_cached("SELECT value FROM dlo_meta WHERE name = 'history_pruned'")
         .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
         .doing(DOING)?;
-    let rows: Vec<Old> = {
+    let rows: Vec<Looked> = {
         let mut statement = tx.prepare_cached(include_str!("sql/prune_history_look.sql")).doing(DOING)?;
         let rows = statement
             .query_map(params![from, before.as_micros(), (PRUNE_WINDOW + limit) as i64], |row| {
-                Ok(Old {
+                Ok(Looked {
                     ended_seq: row.get(0)?,
                     tenant: row.get(1)?,
                     entry: row.get(2)?,
                     attempts: row.get(3)?,
-                    is_old: row.get(4)?,
-                    is_kept: row.get(5)?,
+                    past: row.get(4)?,
+                    kept: row.get(5)?,
                 })
             })
             .doing(DOING)?;
@@ -187,7 +187,7 @@ fn prune_history(tx: &Connection, before: Timestamp, limit: usize) -> Result<usi
     };
     let (mut pruned, mut looked, mut in_front) = (0, from, true);
     for row in rows {
-        if row.is_old && !row.is_kept {
+        if row.past && !row.kept {
             if pruned == limit {
                 break;
             }
@@ -195,7 +195,7 @@ fn prune_history(tx: &Connection, before: Timestamp, limit: usize) -> Result<usi
             pruned += 1;
         }
         // A clock that went back may leave young rows before old ones: the mark stays before the first young one.
-        in_front &= row.is_old || row.is_kept;
+        in_front &= row.past || row.kept;
         if in_front {
             looked = row.ended_seq;
         }
@@ -209,7 +209,7 @@ fn prune_history(tx: &Connection, before: Timestamp, limit: usize) -> Result<usi
     Ok(pruned)
 }
 
-fn drop_history(tx: &Connection, row: &Old) -> Result<(), StoreError> {
+fn drop_history(tx: &Connection, row: &Looked) -> Result<(), StoreError> {
     const DOING: &str = "prune history";
     tx.prepare_cached("DELETE FROM dlo_history WHERE ended_seq = ?1")
         .and_then(|mut statement| statement.execute([row.ended_seq]))

@@ -50,9 +50,9 @@ impl Harness for SqliteHarness {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
         let answers = enqueue_in(&tx, &items, self.clock.now(), &*self.random).unwrap();
         if commit {
-            tx.commit().unwrap()
+            tx.commit().unwrap();
         } else {
-            tx.rollback().unwrap()
+            tx.rollback().unwrap();
         }
         Some(answers)
     }

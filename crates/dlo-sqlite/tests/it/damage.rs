@@ -75,7 +75,7 @@ async fn an_overdue_entry_that_is_unreadable_stalls_no_other() {
     let bench = Bench::new();
     let ids = bench.enqueue(2).await;
     bench.other().execute("UPDATE dlo_entry SET status = 'odd' WHERE seq = 1", []).unwrap();
-    let week = std::time::Duration::from_secs(7 * 86_400);
+    let week = std::time::Duration::from_hours(7 * 24);
     bench.clock.advance(week);
     let overdue = bench.store.overdue(tenant(), name("orders"), week, 10).await.unwrap();
     assert_eq!(overdue.iter().map(|entry| entry.key.entry).collect::<Vec<_>>(), ids[1..]);

@@ -20,9 +20,9 @@ async fn the_applications_change_and_the_entry_are_one() {
         let answers = enqueue_in(&tx, &[item(1)], bench.clock.now(), &*random).unwrap();
         assert!(matches!(answers[..], [EnqueueAnswer::Created { .. }]));
         if commit {
-            tx.commit().unwrap()
+            tx.commit().unwrap();
         } else {
-            tx.rollback().unwrap()
+            tx.rollback().unwrap();
         }
         let saved = i64::from(commit);
         assert_eq!((bench.count("orders"), bench.count("dlo_entry"), bench.total("live")), (saved, saved, saved));

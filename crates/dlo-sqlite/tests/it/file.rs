@@ -119,7 +119,7 @@ async fn the_write_ahead_log_stays_bounded() {
 async fn retention_bounds_the_file() {
     let bench = Bench::new();
     let worker = bench.start(1).await;
-    let window = PruneRequest { history: Duration::from_secs(60), enqueue_keys: Duration::from_secs(60), limit: 1_000 };
+    let window = PruneRequest { history: Duration::from_mins(1), enqueue_keys: Duration::from_mins(1), limit: 1_000 };
     let mut sizes = Vec::new();
     for round in 0..6_u8 {
         let first = usize::from(round) * 200;
@@ -127,7 +127,7 @@ async fn retention_bounds_the_file() {
         let page = bench.claim(worker, round, 200).await;
         bench.settle(page.claimed.iter().map(delivered).collect()).await;
         bench.clock.advance(Duration::from_secs(61));
-        bench.store.heartbeat(worker, Duration::from_secs(300)).await.unwrap();
+        bench.store.heartbeat(worker, Duration::from_mins(5)).await.unwrap();
         let pruned = bench.store.prune(window).await.unwrap();
         assert_eq!((pruned.history, pruned.enqueue_keys), (200, 200));
         sizes.push(bench.other().pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0)).unwrap());

@@ -40,10 +40,10 @@ async fn a_wait_frees_the_entry_until_it_is_due() {
     let worker = bench.start(1).await;
     bench.enqueue(1).await;
     let page = bench.claim(worker, 1, 10).await;
-    let due = bench.clock.now().after(Duration::from_secs(60));
+    let due = bench.clock.now().after(Duration::from_mins(1));
     assert_eq!(bench.settle(vec![waits(&page.claimed[0], due)]).await, [TransitionResult::Applied]);
     assert!(bench.claim(worker, 2, 10).await.claimed.is_empty());
-    bench.clock.advance(Duration::from_secs(60));
+    bench.clock.advance(Duration::from_mins(1));
     let again = bench.claim(worker, 3, 10).await;
     assert_eq!(again.claimed.len(), 1);
     assert_eq!(again.claimed[0].entry.version, 4);

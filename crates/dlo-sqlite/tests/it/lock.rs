@@ -31,7 +31,7 @@ async fn a_start_again_on_the_same_store_ends_the_earlier_one() {
     bench.claim(first, 1, 1).await;
     bench.start(2).await;
     assert_eq!(bench.store.lost_claims(None, 10).await.unwrap().len(), 1);
-    let error = bench.store.heartbeat(first, std::time::Duration::from_secs(60)).await.unwrap_err();
+    let error = bench.store.heartbeat(first, std::time::Duration::from_mins(1)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Fenced);
     // The end of the earlier one does not let go of the lock of the later one.
     bench.store.stop_worker(first).await.unwrap();

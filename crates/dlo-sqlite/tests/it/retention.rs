@@ -7,7 +7,7 @@ use dlo_ports::store::{DrainStore, PruneRequest, WorkerStart};
 
 use crate::support::*;
 
-const HOUR: Duration = Duration::from_secs(3_600);
+const HOUR: Duration = Duration::from_hours(1);
 
 fn prune(history: Duration) -> PruneRequest {
     PruneRequest { history, enqueue_keys: history, limit: 100 }

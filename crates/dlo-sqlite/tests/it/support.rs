@@ -184,7 +184,7 @@ pub fn worker(number: u8) -> WorkerStart {
         worker: format!("worker-{number}").parse().unwrap(),
         incarnation: Incarnation::from_bytes([number; 16]),
         mode: DrainMode::Claim,
-        lease: Duration::from_secs(300),
+        lease: Duration::from_mins(5),
         pid: std::process::id(),
     }
 }
@@ -195,7 +195,7 @@ pub fn claim_request(incarnation: Incarnation, number: u8, limit: usize, kind: C
         destination: name("orders"),
         incarnation,
         token: Token::from_bytes([number; 16]),
-        hold_for: Duration::from_secs(600),
+        hold_for: Duration::from_mins(10),
         limit,
         kind,
     }
