@@ -81,10 +81,6 @@ impl OpenOptions {
     }
 }
 
-/// Longest wait of one call into SQLite while another process writes; longer waits are made of such slices, so that a
-/// store that is closed in the meantime ends soon.
-pub(crate) const BUSY_SLICE: Duration = Duration::from_millis(250);
-
 /// Bytes of a page of our own files. Rows are appended far more than they are looked up, and a commit of many rows costs
 /// a quarter less with pages of twice SQLite's default.
 const PAGE_BYTES: u32 = 8_192;
@@ -109,6 +105,9 @@ pub(crate) fn open_writer(options: &OpenOptions) -> Result<Connection, StoreErro
     }
     let mut conn = connect(&options.path, flags)?;
     conn.busy_timeout(options.busy_timeout).doing(DOING)?;
+    if !options.create {
+        refuse_other_files(&conn)?;
+    }
     set_up_file(&conn, options.attach)?;
     set_up_connection(&conn, WRITER_CACHE_KIB)?;
     check_durability(&conn)?;
@@ -116,7 +115,8 @@ pub(crate) fn open_writer(options: &OpenOptions) -> Result<Connection, StoreErro
         conn.pragma_update(None, "max_page_count", pages).doing(DOING)?;
     }
     migrate(&mut conn, options.clock.clock().now())?;
-    conn.busy_timeout(BUSY_SLICE).doing(DOING)?;
+    // From here on the writer waits by itself.
+    conn.busy_timeout(Duration::ZERO).doing(DOING)?;
     Ok(conn)
 }
 
@@ -133,12 +133,22 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     Connection::open_with_flags(path, flags).map_err(|error| {
         let error = from_sqlite(error, DOING);
-        if path.exists() {
+        if path.exists() || flags.contains(OpenFlags::SQLITE_OPEN_CREATE) {
             error
         } else {
             StoreError::new(StoreErrorKind::Unavailable, "no such file: make it with `dlo init`").with_source(error)
         }
     })
+}
+
+/// A file that was named by mistake stays as it is: nothing is made or set in it.
+fn refuse_other_files(conn: &Connection) -> Result<(), StoreError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'dlo_migration')";
+    if conn.query_row(sql, (), |row| row.get(0)).doing(DOING)? {
+        return Ok(());
+    }
+    let message = "no outbox is in this file: name another, or make one in it with `dlo init`";
+    Err(StoreError::new(StoreErrorKind::Unavailable, message))
 }
 
 /// Settings that are kept in the file.

@@ -5,8 +5,6 @@ use std::time::Instant;
 
 use rusqlite::Connection;
 
-use crate::open::BUSY_SLICE;
-
 /// How long nothing must have been written before the file is tidied.
 const QUIET: Duration = Duration::from_secs(1);
 /// Pages that one turn gives back: a short transaction.
@@ -62,10 +60,9 @@ fn empty_log(conn: &Connection) -> Result<bool, rusqlite::Error> {
     if log != moved {
         return Ok(false);
     }
-    conn.busy_timeout(Duration::ZERO)?;
-    let cut = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
-    conn.busy_timeout(BUSY_SLICE)?;
-    Ok(cut? == 0)
+    // The writer's connection has no busy timeout.
+    let busy: i64 = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(busy == 0)
 }
 
 /// Gives some free pages back; true if there are more. In a file without incremental vacuum there are none.

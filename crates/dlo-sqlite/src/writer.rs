@@ -16,7 +16,6 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::{
     error::Doing,
-    open::BUSY_SLICE,
     polite::{Manners, pause},
     tidy::Tidy,
     turn::{Caches, Random, Turn},
@@ -26,6 +25,9 @@ use crate::{
 const GROUP_ROWS: usize = 2_000;
 /// Most payload bytes of one group: 4 MiB.
 const GROUP_BYTES: usize = 4 * 1_024 * 1_024;
+/// How often the lock is tried while another process writes. SQLite's own waits grow to 100 ms, and would hardly ever meet
+/// the gaps of a host that writes without a pause.
+const BUSY_POLL: Duration = Duration::from_millis(1);
 /// How often changes by other processes are looked for while an engine is registered.
 const WATCH: Duration = Duration::from_millis(20);
 
@@ -61,7 +63,9 @@ pub(crate) struct Shared {
 impl Shared {
     fn call_hooks(&self) {
         let hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        hooks.iter().for_each(|hook| hook());
+        for hook in hooks {
+            hook();
+        }
     }
 }
 
@@ -179,7 +183,7 @@ impl Writer {
         match tried {
             Tried::Committed => self.answer(group),
             // A verb that was alone has its own error, which says most.
-            Tried::Spoiled(_) if group.len() == 1 => group.into_iter().for_each(|job| job.answer()),
+            Tried::Spoiled(_) if group.len() == 1 => answer_all(group),
             Tried::Spoiled(error) | Tried::NotCommitted(error) | Tried::NotBegun(error) => self.refuse(group, &error),
         }
     }
@@ -190,7 +194,7 @@ impl Writer {
         if group.iter().any(|job| job.makes_ready()) {
             self.shared.call_hooks();
         }
-        group.into_iter().for_each(|job| job.answer());
+        answer_all(group);
     }
 
     fn refuse(&self, group: Vec<Box<dyn Job>>, error: &StoreError) {
@@ -224,10 +228,10 @@ impl Writer {
             let before = tx.total_changes();
             let now = self.clock.now();
             let mut turn = Turn { tx: &tx, now, random: &*self.random, caches: &mut self.caches };
-            if let Err(error) = job.run(&mut turn) {
-                if spoils(error.kind()) || tx.total_changes() != before {
-                    return Tried::Spoiled(error);
-                }
+            if let Err(error) = job.run(&mut turn)
+                && (spoils(error.kind()) || tx.total_changes() != before)
+            {
+                return Tried::Spoiled(error);
             }
         }
         match tx.commit().doing("commit") {
@@ -244,12 +248,18 @@ impl Writer {
     }
 }
 
+fn answer_all(group: Vec<Box<dyn Job>>) {
+    for job in group {
+        job.answer();
+    }
+}
+
 /// Whether an error of that kind says that the transaction itself can't be trusted, although nothing was written.
 fn spoils(kind: StoreErrorKind) -> bool {
     !matches!(kind, StoreErrorKind::Invalid | StoreErrorKind::Fenced | StoreErrorKind::Schema | StoreErrorKind::Corrupt)
 }
 
-/// Starts a transaction; waits while another process writes, in slices, up to the bound.
+/// Starts a transaction; waits while another process writes, up to the bound.
 fn begin<'c>(
     conn: &'c mut Connection,
     shared: &Shared,
@@ -263,7 +273,7 @@ fn begin<'c>(
             Err(error) if error.kind() == StoreErrorKind::Busy => {
                 manners.met_others();
                 let waited = started.elapsed();
-                if waited + BUSY_SLICE > bound || shared.closing.load(Ordering::Acquire) {
+                if waited + BUSY_POLL > bound || shared.closing.load(Ordering::Acquire) {
                     return Err(StoreError::new(
                         StoreErrorKind::Busy,
                         format!(
@@ -272,6 +282,7 @@ fn begin<'c>(
                         ),
                     ));
                 }
+                std::thread::sleep(BUSY_POLL);
             }
             Err(error) => return Err(error),
         }
