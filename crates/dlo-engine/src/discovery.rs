@@ -2,6 +2,7 @@
 //! entry is due, a probe is due, or somebody says that there is news.
 
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use dlo_core::{HoldCause, Timestamp, health::Admission};
@@ -28,6 +29,10 @@ struct Look {
     work: bool,
     /// A destination that nothing holds had live entries.
     live: bool,
+    /// A destination with work found no free place for its lane.
+    crowded: bool,
+    /// The key before the first of them.
+    refused: Option<LaneKey>,
 }
 
 impl Look {
@@ -49,75 +54,131 @@ impl Look {
 /// Looks again and again; ends when `until` is met, or with the run.
 pub(crate) async fn run(shared: &Arc<Shared>, until: Until) {
     shared.watch_lanes.store(until != Until::Stopped, Ordering::Release);
+    let mut from = None;
     loop {
         let quiet_before = shared.lane_count() == 0;
-        let Some(look) = look(shared).await else { return core::future::pending().await };
+        let began = shared.env.now();
+        let Some(look) = look(shared, from.take()).await else { return core::future::pending().await };
         if quiet_before && look.meets(until) && no_claim_is_lost(shared).await {
             return;
         }
-        sleep(shared, &look).await;
+        sleep(shared, &look, shared.env.now().since(began)).await;
+        from = look.refused;
     }
 }
 
-/// Sleeps until there may be news, but always a little, so that a storm of wake-ups stays cheap.
-async fn sleep(shared: &Shared, look: &Look) {
+/// Sleeps until there may be news, but always a little, and longer after a look that took long, so that a storm of
+/// wake-ups stays cheap.
+async fn sleep(shared: &Shared, look: &Look, took: Duration) {
     let wait = look.next.map_or(shared.options.idle_poll, |next| next.since(look.now).min(shared.options.idle_poll));
     let planned = look.now.after(wait);
     shared.next_look.store(planned.as_micros(), Ordering::Release);
-    shared.env.sleep(limits::DISCOVERY_SPACING).await;
+    let pause = took.saturating_mul(limits::DISCOVERY_PAUSE_FACTOR).min(limits::DISCOVERY_LONGEST_PAUSE);
+    let pause = pause.max(limits::DISCOVERY_SPACING);
+    shared.env.sleep(pause).await;
     tokio::select! {
         biased;
         () = shared.wake.notified() => {}
-        () = shared.env.sleep(wait.saturating_sub(limits::DISCOVERY_SPACING)) => {}
+        () = shared.env.sleep(wait.saturating_sub(pause)) => {}
     }
 }
 
-/// One look over all destinations of the scope. `None` when the run is ending.
-async fn look(shared: &Arc<Shared>) -> Option<Look> {
+/// One look over all destinations of the scope, beginning behind `from` and going round, so that whoever found no free
+/// place for its lane is the first to be asked next time. `None` when the run is ending.
+async fn look(shared: &Arc<Shared>, from: Option<LaneKey>) -> Option<Look> {
     let mut look = Look::default();
-    let mut after = None;
     // What becomes due while this look is under way may have been passed already: look again then.
     shared.next_look.store(i64::MAX, Ordering::Release);
+    pages(shared, &mut look, from.clone(), None).await?;
+    if from.is_some() {
+        pages(shared, &mut look, None, from.as_ref()).await?;
+    }
+    shared.crowded.store(look.crowded, Ordering::Release);
+    Some(look)
+}
+
+/// Visits the destinations after one key, up to and with another.
+async fn pages(
+    shared: &Arc<Shared>,
+    look: &mut Look,
+    mut after: Option<LaneKey>,
+    last: Option<&LaneKey>,
+) -> Option<()> {
     loop {
         let read = || shared.store.due_destinations(shared.scope.clone(), after.clone(), limits::DISCOVERY_PAGE);
         let DuePage { now, destinations, more } = shared.insist("due_destinations", read).await?;
         shared.clock_told(now);
         look.now = now;
-        after = destinations.last().map(|last| (last.tenant.clone(), last.destination.clone()));
         for due in destinations {
-            visit(shared, &mut look, due).await?;
+            let key = (due.tenant.clone(), due.destination.clone());
+            if last.is_some_and(|last| key > *last) {
+                return Some(());
+            }
+            visit(shared, look, due, after.as_ref()).await?;
+            after = Some(key);
         }
         if !more || after.is_none() {
-            return Some(look);
+            return Some(());
         }
     }
 }
 
-async fn visit(shared: &Arc<Shared>, look: &mut Look, due: DueDestination) -> Option<()> {
+async fn visit(shared: &Arc<Shared>, look: &mut Look, due: DueDestination, before: Option<&LaneKey>) -> Option<()> {
     let key = (due.tenant, due.destination);
+    if let Some(until) = shared.set_aside_until(&key).filter(|until| *until > look.now) {
+        look.expect(until);
+        return Some(());
+    }
     match due.admission {
         Admission::Held(until) => look.expect(until),
         Admission::Open(_) => {
             look.live = true;
             if due.next_due > look.now {
                 look.expect(due.next_due);
+            } else if let Some(until) = paced_until(shared, &key, look.now) {
+                look.work = true;
+                look.expect(until);
             } else {
                 look.work = true;
-                open_lane(shared, key, due.version, due.admission).await?;
+                open_lane(shared, look, key, (due.version, due.admission), before).await?;
             }
         }
         Admission::Probe if due.next_due > look.now => look.expect(due.next_due),
         Admission::Probe => {
             look.work = true;
-            open_lane(shared, key, due.version, due.admission).await?;
+            open_lane(shared, look, key, (due.version, due.admission), before).await?;
         }
     }
     Some(())
 }
 
-/// Starts the lane of a destination, or tells it that there is work.
-async fn open_lane(shared: &Arc<Shared>, key: LaneKey, version: u64, admission: Admission) -> Option<()> {
-    if nudge(shared, &key) || shared.lane_count() >= limits::MAX_LANES {
+/// When a lane that left to wait for its pace may come back, if that is later.
+fn paced_until(shared: &Shared, key: &LaneKey, now: Timestamp) -> Option<Timestamp> {
+    let mut paced = locked(&shared.paced);
+    let until = *paced.get(key)?;
+    if until <= now {
+        paced.remove(key);
+        return None;
+    }
+    Some(until)
+}
+
+/// Starts the lane of a destination, or tells it that there is work; `before` is the key in front of it.
+async fn open_lane(
+    shared: &Arc<Shared>,
+    look: &mut Look,
+    key: LaneKey,
+    (version, admission): (u64, Admission),
+    before: Option<&LaneKey>,
+) -> Option<()> {
+    if nudge(shared, &key) {
+        return Some(());
+    }
+    if shared.lane_count() >= limits::MAX_LANES {
+        if !look.crowded {
+            look.crowded = true;
+            look.refused = before.cloned();
+        }
         return Some(());
     }
     let cached = shared.directory.cached(&key, version);
@@ -141,7 +202,8 @@ async fn open_lane(shared: &Arc<Shared>, key: LaneKey, version: u64, admission: 
 
 /// Reads the destination, and opens or ends the hold that stands for a missing emitter. `Some(None)`: nothing to drain.
 async fn load(shared: &Shared, key: &LaneKey) -> Option<Option<Arc<Loaded>>> {
-    let Some((loaded, health)) = shared.insist("destination", || shared.load(key)).await? else {
+    let Some(found) = shared.insist_on(key, "destination", || shared.load(key)).await? else { return Some(None) };
+    let Some((loaded, health)) = found else {
         events::destination_missing(key);
         return Some(None);
     };
@@ -167,9 +229,11 @@ fn nudge(shared: &Shared, key: &LaneKey) -> bool {
     true
 }
 
+/// Whether nothing is left to recover, except where it can't be.
 async fn no_claim_is_lost(shared: &Shared) -> bool {
-    shared
-        .insist("lost_claims", || shared.store.lost_claims(Some(shared.incarnation), 1))
-        .await
-        .is_some_and(|lost| lost.is_empty())
+    let look = || shared.store.lost_claims(Some(shared.incarnation), limits::SWEEP_PAGE);
+    let lost = shared.insist("lost_claims", look).await;
+    lost.is_some_and(|lost| {
+        lost.into_iter().all(|entry| shared.set_aside_until(&(entry.key.tenant, entry.destination)).is_some())
+    })
 }

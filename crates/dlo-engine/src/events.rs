@@ -147,6 +147,17 @@ pub(crate) fn destination_missing(key: &LaneKey) {
     warn!(tenant = %key.0, destination = %key.1, "destination has entries and no row: they are left as they are");
 }
 
+pub(crate) fn destination_unreadable(key: &LaneKey, verb: &str, failure: &StoreError) {
+    error!(
+        tenant = %key.0, destination = %key.1, verb, code = failure.code(), error = %failure,
+        "destination has rows that can't be read: it is left alone, the others go on (`dlo doctor` shows the rows)"
+    );
+}
+
+pub(crate) fn destination_readable(key: &LaneKey, verb: &str) {
+    info!(tenant = %key.0, destination = %key.1, verb, "destination can be read again");
+}
+
 pub(crate) fn suspect_tried(key: &LaneKey, entry: EntryId) {
     info!(
         tenant = %key.0, destination = %key.1, %entry,

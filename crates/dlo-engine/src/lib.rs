@@ -4,6 +4,8 @@
 //! and saves what becomes of them; it holds destinations that fail, probes them and takes them up again; it recovers
 //! what a lost worker left behind, ends entries past their age, and drops history past its time.
 //!
+//! A *lane* here is the task that drains one destination (not [`dlo_core::Lane`], the queue that an entry waits in).
+//!
 //! **What it must never do.** It decides nothing by itself: what an outcome means is said by
 //! [`decide`](dlo_core::decide::decide), what it means for the destination by [`observe`](dlo_core::observe::observe).
 //! It never records a failed save as a failed emission (trap D6), never charges a shutdown (trap D3), never emits to a
@@ -44,6 +46,7 @@ mod prune;
 mod shared;
 mod sweep;
 mod trouble;
+mod unreadable;
 
 pub use engine::{Ended, Engine, Until};
 pub use error::EngineError;

@@ -28,6 +28,13 @@ pub const PRUNE_PAUSE_FACTOR: u32 = 9;
 pub const STORE_RETRY_FIRST: Duration = Duration::from_millis(50);
 /// Longest wait between two tries of a store verb.
 pub const STORE_RETRY_LONGEST: Duration = Duration::from_secs(5);
+/// A destination with rows that can't be read is left alone for this long before it is tried again.
+pub const UNREADABLE_RETRY: Duration = Duration::from_secs(30);
+/// A look for work is followed by a pause this many times as long as the look took, so that looks take a quarter of the
+/// store's time at the most, however many commits wake them.
+pub const DISCOVERY_PAUSE_FACTOR: u32 = 3;
+/// Longest such pause: the most that a wake-up waits behind a long look.
+pub const DISCOVERY_LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A lane that never runs dry looks for a suspect at each claim of this number.
 pub const SUSPECT_TURN: u64 = 32;
 /// Emitters are told a timeout that ends this much before the deadline (5 %, at most this), so that they can still say

@@ -82,6 +82,12 @@ pub(crate) struct Shared {
     pub(crate) beat: Notify,
     /// Claims that may have been saved although their answer was lost, with the database time at which they are over.
     pub(crate) orphans: Mutex<BTreeMap<Token, Timestamp>>,
+    /// Destinations whose rows can't be read: which verb said so, and until when (database time) they are left alone.
+    pub(crate) set_aside: Mutex<BTreeMap<LaneKey, (&'static str, Timestamp)>>,
+    /// Destinations whose lane has left to wait for its pace, with the database time at which it may come back.
+    pub(crate) paced: Mutex<BTreeMap<LaneKey, Timestamp>>,
+    /// A destination with work found no free place for its lane.
+    pub(crate) crowded: AtomicBool,
     pub(crate) directory: Directory,
     pub(crate) trouble: Arc<Trouble>,
     /// The only suspect in flight of this process.
@@ -128,6 +134,9 @@ impl Shared {
             lease: watch::Sender::new(Timestamp::MAX),
             beat: Notify::new(),
             orphans: Mutex::default(),
+            set_aside: Mutex::default(),
+            paced: Mutex::default(),
+            crowded: AtomicBool::new(false),
             directory: Directory::default(),
             trouble: Arc::default(),
             suspect: Arc::new(Semaphore::new(1)),

@@ -112,7 +112,7 @@ async fn end_overdue(shared: &Shared, key: &LaneKey) -> Option<()> {
     let mut ended = 0;
     loop {
         let look = || shared.store.overdue(key.0.clone(), key.1.clone(), max_age, limits::SWEEP_PAGE);
-        let entries = shared.insist("overdue", look).await?;
+        let Some(entries) = shared.insist_on(key, "overdue", look).await? else { break };
         let count = if entries.is_empty() { 0 } else { settle(shared, key, &entries, &Event::Overdue).await? };
         ended += count;
         if entries.len() < limits::SWEEP_PAGE || count == 0 {
@@ -125,21 +125,24 @@ async fn end_overdue(shared: &Shared, key: &LaneKey) -> Option<()> {
     Some(())
 }
 
+/// `Some(None)`: there is nothing to decide by, and it has been told.
 async fn read(shared: &Shared, key: &LaneKey) -> Option<Option<Destination>> {
-    let found = shared.insist("destination", || shared.store.destination(key.0.clone(), key.1.clone())).await?;
+    let look = || shared.store.destination(key.0.clone(), key.1.clone());
+    let Some(found) = shared.insist_on(key, "destination", look).await? else { return Some(None) };
+    if found.is_none() {
+        events::destination_missing(key);
+    }
     Some(found.map(|(destination, _)| destination))
 }
 
 /// Decides and saves, under the row versions that were read, so that a worker which was quicker wins (I-05). Answers
 /// how many were changed.
 async fn settle(shared: &Shared, key: &LaneKey, entries: &[Entry], event: &Event) -> Option<usize> {
-    let Some(destination) = read(shared, key).await? else {
-        events::destination_missing(key);
-        return Some(0);
-    };
+    let Some(destination) = read(shared, key).await? else { return Some(0) };
     let request = request(shared, key, entries, event, &destination);
     let policy = &destination.spec.policy;
-    let answer = shared.insist("settle", || shared.store.settle(request.clone())).await?;
+    let save = || shared.store.settle(request.clone());
+    let Some(answer) = shared.insist_on(key, "settle", save).await? else { return Some(0) };
     let mut changed = 0;
     for ((entry, settlement), result) in entries.iter().zip(&request.settlements).zip(&answer.results) {
         if *result != TransitionResult::Applied {

@@ -19,6 +19,7 @@ use crate::{
     events, limits,
     shared::{LaneKey, Phase, Shared, locked},
     trouble::Remedy,
+    unreadable::is_about_rows,
 };
 
 /// A claim on its way.
@@ -220,7 +221,12 @@ impl Lane {
         match answer.claim {
             Ok(claim) => {
                 self.store_worked("claim");
+                self.shared.take_up(&self.slot.key, "claim");
                 self.page_claimed(answer.errand, answer.limit, answer.permit, *claim);
+            }
+            Err(error) if is_about_rows(&error) => {
+                self.shared.set_aside(&self.slot.key, "claim", &error);
+                self.leave_to_hold();
             }
             Err(error) => {
                 if error.kind() == StoreErrorKind::Unavailable {
@@ -256,6 +262,7 @@ impl Lane {
         self.health_told(page.health);
         if let Some(until) = page.paced_until {
             self.pausing = Some(self.shared.env.sleep(until.since(page.now)));
+            self.paced_until = Some(until);
         }
         match errand {
             Errand::Normal => {
@@ -291,6 +298,10 @@ impl Lane {
             }
             Ok(None) => {
                 events::destination_missing(&self.slot.key);
+                self.leave_to_hold();
+            }
+            Err(error) if is_about_rows(&error) => {
+                self.shared.set_aside(&self.slot.key, "destination", &error);
                 self.leave_to_hold();
             }
             Err(error) => {

@@ -1,4 +1,4 @@
-//! A lane drains one destination: claim, emit, decide, settle, each overlapping the others.
+//! A lane is the task that drains one destination (an entry's [`Lane`](dlo_core::Lane) is the queue it waits in): claim, emit, decide, settle, each overlapping the others.
 //!
 //! A lane lives while its destination has work that may be done, and leaves when it has run dry; the look for work
 //! starts it again. Lanes share nothing but the store, the suspect permit and counters, so that the hang of one never
@@ -118,6 +118,7 @@ pub(crate) struct Lane {
     backoff: Backoff,
     /// Wait for pace.
     pausing: Option<BoxFuture<'static, ()>>,
+    paced_until: Option<Timestamp>,
 }
 
 /// What a lane waits for.
@@ -192,6 +193,7 @@ impl Lane {
             resting: None,
             backoff: Backoff::default(),
             pausing: None,
+            paced_until: None,
         }
     }
 
@@ -300,6 +302,7 @@ impl Lane {
 
     fn unpaused(&mut self) {
         self.pausing = None;
+        self.paced_until = None;
         self.wants_claim = true;
     }
 
@@ -318,7 +321,8 @@ impl Lane {
         let wants = self.phase() == Phase::Running
             && !self.leaving
             && !matches!(self.admission(), Admission::Held(_))
-            && (self.wants_claim || self.wants_suspect || self.pausing.is_some() || self.seeking.is_some());
+            && (self.wants_claim || self.wants_suspect || self.pausing.is_some() || self.seeking.is_some())
+            && !self.makes_room();
         self.in_hand() == 0
             && self.settling.is_none()
             && self.unlearnt.is_empty()
@@ -328,22 +332,32 @@ impl Lane {
             && !wants
     }
 
+    /// While others wait for a place, a lane that only waits for its pace leaves; the look for work knows when it may
+    /// come back.
+    fn makes_room(&self) -> bool {
+        self.pausing.is_some() && self.shared.crowded.load(Ordering::Acquire)
+    }
+
     /// Leaves the register of lanes, unless there is news.
     fn leave(&mut self) -> bool {
         {
             let mut lanes = locked(&self.shared.lanes);
             if self.phase() == Phase::Running
                 && !self.leaving
+                && !self.makes_room()
                 && self.slot.nudged.swap(false, Ordering::AcqRel)
                 && !matches!(self.admission(), Admission::Held(_))
             {
                 self.wants_claim = true;
                 return false;
             }
+            if let Some(until) = self.paced_until.filter(|_| self.makes_room()) {
+                locked(&self.shared.paced).insert(self.slot.key.clone(), until);
+            }
             lanes.remove(&self.slot.key);
         }
         self.shared.lane_left.notify_one();
-        if self.shared.watch_lanes.load(Ordering::Acquire) {
+        if self.shared.watch_lanes.load(Ordering::Acquire) || self.shared.crowded.load(Ordering::Acquire) {
             self.shared.wake.notify_one();
         }
         true

@@ -33,12 +33,17 @@ pub enum Fault {
     Pass,
 }
 
+/// A verb and a destination.
+pub type VerbOf = (&'static str, &'static str);
+
 pub struct Faulty {
     inner: Arc<dyn Store>,
     world: Arc<World>,
     faults: Mutex<BTreeMap<&'static str, VecDeque<Fault>>>,
     latency: Mutex<BTreeMap<&'static str, Duration>>,
     full_until: Mutex<Option<Timestamp>>,
+    /// Destinations with rows that can't be read by these verbs.
+    unreadable: Mutex<Vec<VerbOf>>,
     pub calls: Mutex<Vec<(&'static str, usize)>>,
     /// Tells nobody of changes, like a store whose changes come from elsewhere.
     pub mute: AtomicBool,
@@ -52,6 +57,7 @@ impl Faulty {
             faults: Mutex::default(),
             latency: Mutex::default(),
             full_until: Mutex::default(),
+            unreadable: Mutex::default(),
             calls: Mutex::default(),
             mute: AtomicBool::new(false),
         }
@@ -60,6 +66,26 @@ impl Faulty {
     /// The next calls of a verb meet these faults, one each.
     pub fn faults(&self, verb: &'static str, faults: impl IntoIterator<Item = Fault>) {
         self.faults.lock().unwrap().entry(verb).or_default().extend(faults);
+    }
+
+    /// These verbs can't read the rows of these destinations.
+    pub fn unreadable(&self, verbs_and_destinations: &[VerbOf]) {
+        *self.unreadable.lock().unwrap() = verbs_and_destinations.to_vec();
+    }
+
+    fn of<'a, T: Send + 'a>(
+        &'a self,
+        verb: &'static str,
+        destination: &DestinationName,
+        items: usize,
+        call: StoreResult<'a, T>,
+    ) -> StoreResult<'a, T> {
+        if self.unreadable.lock().unwrap().contains(&(verb, destination.as_str())) {
+            self.calls.lock().unwrap().push((verb, items));
+            let error = StoreError::new(StoreErrorKind::Corrupt, format!("`{destination}` can't be read"));
+            return Box::pin(core::future::ready(Err(error)));
+        }
+        self.with(verb, items, call)
     }
 
     /// The disk is full until then: whatever writes fails.
@@ -141,10 +167,12 @@ impl DrainStore for Faulty {
         tenant: TenantId,
         destination: DestinationName,
     ) -> StoreResult<'_, Option<(Destination, Health)>> {
-        self.with("destination", 1, self.inner.destination(tenant, destination))
+        let name = destination.clone();
+        self.of("destination", &name, 1, self.inner.destination(tenant, destination))
     }
     fn claim(&self, request: ClaimRequest) -> StoreResult<'_, ClaimPage> {
-        self.with("claim", request.limit, self.inner.claim(request))
+        let (name, limit) = (request.destination.clone(), request.limit);
+        self.of("claim", &name, limit, self.inner.claim(request))
     }
     fn mark_sent(&self, claims: Vec<ClaimRef>) -> StoreResult<'_, Vec<TransitionResult>> {
         self.with("mark_sent", claims.len(), self.inner.mark_sent(claims))

@@ -110,6 +110,29 @@ fn d06_trouble_is_told_once_per_change_of_state() {
     assert_eq!(lines.count(&["store works again"]), 1, "{lines:?}");
 }
 
+/// A destination that can't be read is told once, and once more when it can be.
+#[test]
+fn an_unreadable_destination_is_told_once() {
+    let office = Office::new();
+    office.answering("own", delivered());
+    office.destination("one", "own", |_| {});
+    office.enqueue("one", 3);
+    let lines = Lines::during(|| {
+        office.store.unreadable(&[("claim", "one")]);
+        let (engine, world) = (office.engine(), office.world.clone());
+        office.world.run(async {
+            let healed = async {
+                world.sleep(5 * MINUTE).await;
+                office.store.unreadable(&[]);
+            };
+            futures_util::future::join(engine.run(world.sleep(6 * MINUTE)), healed).await.0.unwrap();
+        });
+    });
+    assert_eq!(lines.count(&["ERROR", "can't be read", "destination=one", "store.corrupt"]), 1, "{lines:?}");
+    assert_eq!(lines.count(&["INFO", "can be read again", "destination=one"]), 1, "{lines:?}");
+    assert_eq!(office.stats("one").delivered_total, 3);
+}
+
 /// Holds are told when they open and end; overdue entries have one line for their destination.
 #[test]
 fn holds_and_overdue_entries_are_told_once() {

@@ -13,6 +13,7 @@ mod world;
 
 mod allowance;
 mod crash;
+mod crowd;
 mod delivery;
 mod holds;
 mod late;
