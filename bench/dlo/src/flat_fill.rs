@@ -81,8 +81,8 @@ impl Fill {
         self.run(
             "WITH RECURSIVE n (seq) AS (SELECT ?1 WHERE ?2 > 0 UNION ALL SELECT seq + 1 FROM n WHERE seq + 1 < ?1 + ?2)
              INSERT INTO seed (seq, entry, envelope)
-             SELECT seq, unhex(printf('%012x7000', ?3 + seq / 100)) || randomblob(8),
-                 unhex(printf('%012x7000', ?3 + seq / 100)) || randomblob(8) FROM n",
+             SELECT seq, unhex(printf('%012x7000', ?3 + seq / 100) || hex(randomblob(8))),
+                 unhex(printf('%012x7000', ?3 + seq / 100) || hex(randomblob(8))) FROM n",
             params![first, count, self.now / 1_000 - 86_400_000],
         );
         self.run(
@@ -140,7 +140,7 @@ impl Fill {
                  envelope_ref, operation_key, class, reason, code, message, last_class, last_reason, last_text, created,
                  first_claimed, first_failed, last_failed, opened, attempts, claims, failed, crashed, deferred,
                  interrupted, unanswered, fingerprint_version, fingerprint, template, state)
-             SELECT 'default', unhex(printf('%012x7000', ?1 / 1000)) || randomblob(8), entry, 0, seq, 'orders-0', 1, seq,
+             SELECT 'default', unhex(printf('%012x7000', ?1 / 1000) || hex(randomblob(8))), entry, 0, seq, 'orders-0', 1, seq,
                  operation_key, 'transient', ?2, ?2, 'refused', 'transient', ?2, 'refused', ?1, ?1, ?1, ?1, ?1, 1, 1, 1, 0,
                  0, 0, 0, 1, zeroblob(16), 'refused', 'open' FROM seed ORDER BY seq",
             params![self.now, REASON],

@@ -62,13 +62,15 @@ pub(crate) fn fill(arguments: &[String]) {
 /// `PATH COUNT`: drains it and prints what memory it took.
 pub(crate) fn drain(arguments: &[String]) {
     let count: u64 = arguments[1].parse().expect("a number");
-    let quarter = Counter::default();
-    let runs = Counter::default();
-    let (at_quarter, handled) = (quarter.clone(), runs.clone());
+    let (quarter, end, runs) = (Counter::default(), Counter::default(), Counter::default());
+    let (at_quarter, at_end, handled) = (quarter.clone(), end.clone(), runs.clone());
     let emitter = emit_each(move |_| {
         handled.add(1);
         if handled.get() == count / 4 {
             at_quarter.add(status("VmRSS:"));
+        }
+        if handled.get() == count {
+            at_end.add(status("VmRSS:"));
         }
         core::future::ready(Outcome::Delivered { receipt: None })
     });
@@ -81,7 +83,7 @@ pub(crate) fn drain(arguments: &[String]) {
         "{{\"peak_kib\":{},\"quarter_kib\":{},\"end_kib\":{},\"seconds\":{}}}",
         status("VmHWM:"),
         quarter.get(),
-        status("VmRSS:"),
+        end.get(),
         span.as_secs_f64()
     );
 }
