@@ -58,11 +58,11 @@ impl Args {
 pub(crate) async fn run(args: Args, context: Context) -> Result<Exit> {
     let signals = signals::listen()?;
     let outbox = context.open().await?;
-    for sentence in drift::between(&context.config, &outbox).await? {
+    for sentence in unless_unreadable(drift::between(&context.config, &outbox).await)? {
         warn(&sentence);
     }
     let options = narrowed(&args, &context);
-    check_leases(&options, &outbox).await?;
+    unless_unreadable(check_leases(&options, &outbox).await)?;
     let engine = outbox.engine(options)?;
     let metrics = metrics::start(&context.config.metrics, &outbox, engine.handle()).await?;
 
@@ -77,6 +77,17 @@ pub(crate) async fn run(args: Args, context: Context) -> Result<Exit> {
     metrics.finish().await;
     tell_end(ended?, &outbox).await?;
     Ok(Exit::Ok)
+}
+
+/// A destination that can't be read must not keep the others from being drained: the engine leaves it alone.
+fn unless_unreadable<T: Default>(checked: Result<T>) -> Result<T> {
+    match checked {
+        Err(failure) if ["store.corrupt", "store.schema"].contains(&failure.code()) => {
+            warn(&format!("the destinations could not all be checked: {}", failure.message()));
+            Ok(T::default())
+        }
+        checked => checked,
+    }
 }
 
 fn narrowed(args: &Args, context: &Context) -> EngineOptions {
