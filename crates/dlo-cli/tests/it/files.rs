@@ -1,17 +1,42 @@
-//! `init`, `config`, and what the store's file says when it is not there.
+//! `init`, `config`, and what is said of a store's file that is not there or is none.
 
 use crate::place::{Place, column, destination};
 
 #[test]
-fn init_writes_a_valid_file_and_a_database_once() {
+fn init_writes_a_valid_file_and_a_database_and_keeps_what_is_there() {
     let place = Place::empty();
     place.dlo(&["init"]).ends(0).says("wrote");
     assert!(place.path("dlo.db").is_file());
     place.dlo(&["config", "check"]).ends(0);
     place.dlo(&["doctor"]).ends(0).shows("none");
-    let before = place.read("dlo.toml");
-    place.dlo(&["init"]).ends(4).says("error[cli.exists]");
-    assert_eq!(place.read("dlo.toml"), before);
+    place.write("dlo.toml", "[store]\npath = \"data/outbox.db\"\n");
+    place.dlo(&["init"]).ends(0).says("stays as it is").says("made");
+    assert_eq!(place.read("dlo.toml"), "[store]\npath = \"data/outbox.db\"\n");
+    assert!(place.path("data/outbox.db").is_file(), "a file that came with a deployment gets its database");
+    place.dlo(&["init"]).ends(0).says("opened");
+    place.dlo(&["doctor"]).ends(0);
+}
+
+/// Payloads stand in it as they are.
+#[test]
+fn a_new_database_can_be_read_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::empty();
+    place.dlo(&["init"]).ends(0);
+    let mode = |name: &str| std::fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("dlo.db"), 0o600);
+}
+
+#[test]
+fn a_file_without_an_outbox_is_left_as_it_is() {
+    let place = Place::empty();
+    let other = rusqlite::Connection::open(place.path("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY)").unwrap();
+    drop(other);
+    let before = std::fs::read(place.path("other.db")).unwrap();
+    place.dlo(&["--store", "other.db", "stats"]).ends(5).says("error[store.unavailable]").says("dlo init");
+    place.dlo(&["--store", "other.db", "run", "--until-empty"]).ends(5);
+    assert_eq!(std::fs::read(place.path("other.db")).unwrap(), before);
 }
 
 #[test]
