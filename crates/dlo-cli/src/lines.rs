@@ -2,6 +2,9 @@
 
 use std::io::{self, BufRead};
 
+/// What some editors and exports put before the first line of a UTF-8 file; it is no part of it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
@@ -37,8 +40,13 @@ impl<R: BufRead> Lines<R> {
     /// The next line with its number, from 1. Blank lines are numbered but not returned.
     pub(crate) fn next(&mut self) -> io::Result<Option<(u64, Line)>> {
         loop {
-            let Some(line) = self.read_line()? else { return Ok(None) };
+            let Some(mut line) = self.read_line()? else { return Ok(None) };
             self.number += 1;
+            if let (1, Line::Text(bytes)) = (self.number, &mut line)
+                && bytes.starts_with(BYTE_ORDER_MARK)
+            {
+                bytes.drain(..BYTE_ORDER_MARK.len());
+            }
             match &line {
                 Line::Text(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
                 _ => return Ok(Some((self.number, line))),
@@ -109,6 +117,13 @@ mod tests {
                 [(1, text("ab")), (4, Line::TooLong(9)), (5, text("last"))]
             );
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let text = |text: &str| Line::Text(text.as_bytes().to_vec());
+        assert_eq!(all("\u{feff}a\n\u{feff}b\n", 8, 2), [(1, text("a")), (2, text("\u{feff}b"))]);
+        assert_eq!(all("\u{feff}\r\nb", 8, 2), [(2, text("b"))]);
     }
 
     #[test]

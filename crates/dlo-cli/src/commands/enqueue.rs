@@ -60,8 +60,10 @@ pub(crate) async fn run(args: Args, mut context: Context) -> Result<Exit> {
     let lines = source::open(&args.input)?;
     let mut answers = answers::Answers::new(args.each, &mut context.out);
     let tally = save_all(lines, &intake, &outbox, &mut answers).await?;
-    answers.end()?;
-    exit(&tally)
+    // Lines that were not saved weigh more than answers that were not read.
+    let shown = answers.end();
+    let exit = exit(&tally)?;
+    shown.map(|()| exit)
 }
 
 fn exit(tally: &Tally) -> Result<Exit> {

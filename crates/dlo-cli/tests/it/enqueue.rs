@@ -79,6 +79,23 @@ fn not_before_and_deliver_by_are_times_or_spans() {
 }
 
 #[test]
+fn a_byte_order_mark_before_the_first_line_does_no_harm() {
+    let place = Place::with_noop();
+    place.dlo_reading(&format!("\u{feff}{}", event("a", "t", "1")), &["enqueue", "-"]).ends(0).shows("created");
+}
+
+#[test]
+fn a_reader_that_goes_away_keeps_no_line_from_being_saved() {
+    let place = Place::with_noop();
+    place.write("events.jsonl", &events(3_000, "t"));
+    let mut command = place.command(&["enqueue", "events.jsonl", "--each", "-o", "jsonl"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(place.json(&["stats"])[0]["enqueued_total"].as_u64(), Some(3_000));
+}
+
+#[test]
 fn a_file_that_is_not_there_is_an_io_error() {
     Place::with_noop().dlo(&["enqueue", "nothing.jsonl"]).ends(6).says("error[cli.io]: nothing.jsonl");
 }

@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::intake::{Answered, LineAnswer, Said};
-use crate::failure::{Result, code};
+use crate::failure::{Failure, Result, code};
 use crate::output::{List, Out, Row, Sheet, item_failed, stderr_is_watched};
 use crate::wire::or_dash;
 
@@ -155,13 +155,14 @@ pub(super) struct Answers<'a> {
     data: Data<'a>,
     progress: Option<ProgressBar>,
     tally: Tally,
+    unwritten: Option<Failure>,
 }
 
 impl<'a> Answers<'a> {
     /// A row a line, or a summary at the end.
     pub(super) fn new(each: bool, out: &'a mut Out) -> Self {
         let data = if each { Data::Each(out.list()) } else { Data::Summary(out) };
-        Self { data, progress: stderr_is_watched().then(progress), tally: Tally::default() }
+        Self { data, progress: stderr_is_watched().then(progress), tally: Tally::default(), unwritten: None }
     }
 
     /// Writes what is left.
@@ -169,9 +170,10 @@ impl<'a> Answers<'a> {
         if let Some(progress) = self.progress {
             progress.finish_and_clear();
         }
-        match self.data {
-            Data::Summary(out) => out.sheet(&self.tally),
-            Data::Each(list) => list.end(),
+        match (self.data, self.unwritten) {
+            (_, Some(failure)) => Err(failure.hint("what could be saved is saved; only the answers were not written")),
+            (Data::Summary(out), None) => out.sheet(&self.tally),
+            (Data::Each(list), None) => list.end(),
         }
     }
 
@@ -203,9 +205,10 @@ impl Answered for Answers<'_> {
             }
         }
         self.show_progress();
-        match &mut self.data {
-            Data::Summary(_) => Ok(()),
-            Data::Each(list) => list.push(&row),
+        if let (Data::Each(list), None) = (&mut self.data, &self.unwritten) {
+            // Whoever reads the answers may go away; that must not keep the next lines from being saved.
+            self.unwritten = list.push(&row).err();
         }
+        Ok(())
     }
 }
