@@ -16,7 +16,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         paging: Paging,
     },
-    /// The ledger of redrives, one row an item, newest first
+    /// The ledger of redrives of one tenant, one row an item, newest first
     Redrives {
         #[command(flatten)]
         paging: Paging,

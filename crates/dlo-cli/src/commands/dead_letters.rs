@@ -4,7 +4,7 @@ use dlo_core::{Class, DeadLetter, DeadLetterId, DeadLetterState, DestinationName
 use dlo_ports::store::DeadLetterFilter;
 
 use super::paging::Paging;
-use super::parse_name;
+use super::{dead_letter_id, destinations, parse_name};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -24,6 +24,7 @@ pub(crate) enum Command {
     /// One dead letter in full: hash, size and type of its payload, never its bytes
     Show {
         /// Dead letter id
+        #[arg(value_parser = dead_letter_id)]
         dead_letter: DeadLetterId,
     },
     /// Dead letters with one fingerprint each, most numerous first
@@ -70,6 +71,7 @@ pub(crate) async fn run(command: Command, mut context: Context) -> Result<Exit> 
     let reader = outbox.reader();
     match command {
         Command::List { which, paging } => {
+            destinations::must_exist(&outbox, context.listed_tenant(), which.destination.as_ref()).await?;
             let filter = which.filter(&context);
             paging
                 .write::<DeadLetter, DeadLetterRow, _>("dead letters", &mut context.out, |page| {
@@ -86,6 +88,7 @@ pub(crate) async fn run(command: Command, mut context: Context) -> Result<Exit> 
             Ok(Exit::Ok)
         }
         Command::Groups { which, limit } => {
+            destinations::must_exist(&outbox, context.listed_tenant(), which.destination.as_ref()).await?;
             let groups = reader.groups(which.filter(&context), limit.clamp(1, MAX_PAGE)).await?;
             if groups.is_empty() {
                 note("no dead letters");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dlo::Outbox;
 use dlo_core::{DestinationName, TenantId, limits::MAX_PAGE};
-use dlo_ports::store::{ActResult, DestinationView};
+use dlo_ports::store::{ActResult, DestinationStats, DestinationView};
 
 use super::act_answer;
 use crate::context::{Context, office};
@@ -117,6 +117,19 @@ pub(crate) async fn all(outbox: &Outbox, tenant: Option<TenantId>) -> Result<Vec
             return Ok(found);
         }
     }
+}
+
+/// Refuses a name that no destination has, which a list would answer with nothing. By the figures, which also name a
+/// destination that can't be read.
+pub(crate) async fn must_exist(outbox: &Outbox, tenant: Option<TenantId>, name: Option<&DestinationName>) -> Result {
+    let Some(name) = name else { return Ok(()) };
+    let stats = outbox.reader().stats().await?;
+    let is_it =
+        |of: &DestinationStats| of.destination == *name && tenant.as_ref().is_none_or(|only| of.tenant == *only);
+    if stats.destinations.iter().any(is_it) {
+        return Ok(());
+    }
+    Err(Failure::not_found("destination", name).hint("`dlo destinations list` shows all"))
 }
 
 async fn find(outbox: &Outbox, tenant: &TenantId, name: &DestinationName) -> Result<DestinationView> {

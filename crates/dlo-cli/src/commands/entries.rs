@@ -1,4 +1,4 @@
-//! `dlo entries list|show|cancel|retry-now`.
+//! `dlo entries list|show|cancel|retry-now|dead-letter`.
 
 use dlo::Outbox;
 use dlo::office::acts::MAX_ITEMS;
@@ -6,7 +6,7 @@ use dlo_core::{DestinationName, EntryId, EntryState, limits::MAX_PAGE};
 use dlo_ports::store::{EntryFilter, EntrySummary, PageRequest};
 
 use super::paging::Paging;
-use super::{act_answer, parse_name};
+use super::{act_answer, destinations, entry_id, parse_name};
 use crate::context::{Context, office};
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -22,12 +22,13 @@ pub(crate) enum Command {
     /// One entry in full: hash, size and type of its payload, never its bytes
     Show {
         /// Entry id
+        #[arg(value_parser = entry_id)]
         entry: EntryId,
     },
     /// End live entries without delivery
     Cancel {
         /// Entry ids
-        #[arg(required = true)]
+        #[arg(required = true, value_parser = entry_id)]
         entries: Vec<EntryId>,
         /// Why; kept in the audit event
         #[arg(long)]
@@ -35,6 +36,15 @@ pub(crate) enum Command {
     },
     /// Make live entries due now, spread by a pace
     RetryNow(RetryNow),
+    /// Put entries in manual review into quarantine
+    DeadLetter {
+        /// Entry ids
+        #[arg(required = true, value_parser = entry_id)]
+        entries: Vec<EntryId>,
+        /// Why; kept in the audit event
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 /// Flags of `dlo entries list`.
@@ -53,8 +63,12 @@ pub(crate) struct List {
 /// Flags of `dlo entries retry-now`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RetryNow {
-    /// Entry ids
-    #[arg(required_unless_present = "destination", conflicts_with = "destination")]
+    /// Entry ids, or else --destination
+    #[arg(
+        required_unless_present = "destination",
+        conflicts_with_all = ["destination", "state"],
+        value_parser = entry_id
+    )]
     entries: Vec<EntryId>,
     /// All entries of this destination that are in `--state` instead
     #[arg(long, value_name = "NAME")]
@@ -95,6 +109,11 @@ pub(crate) async fn run(command: Command, mut context: Context) -> Result<Exit> 
             act_answer("cancel", &rows, &mut context.out)
         }
         Command::RetryNow(args) => retry_now(args, context, &outbox).await,
+        Command::DeadLetter { entries, reason } => {
+            let results = office(&outbox).dead_letter(context.tenant(), &entries, &reason).await?;
+            let rows = rows(&entries, &results);
+            act_answer("dead letter", &rows, &mut context.out)
+        }
     }
 }
 
@@ -108,6 +127,7 @@ fn rows(entries: &[EntryId], results: &[dlo_ports::store::ActResult]) -> Vec<Act
 }
 
 async fn list(args: List, mut context: Context, outbox: &Outbox) -> Result<Exit> {
+    destinations::must_exist(outbox, context.listed_tenant(), args.destination.as_ref()).await?;
     let filter = EntryFilter { tenant: context.listed_tenant(), destination: args.destination, state: args.state };
     let reader = outbox.reader();
     args.paging
@@ -137,6 +157,7 @@ async fn selected(
     context: &Context,
     outbox: &Outbox,
 ) -> Result<Vec<EntryId>> {
+    destinations::must_exist(outbox, Some(context.tenant().clone()), Some(destination)).await?;
     let filter = EntryFilter {
         tenant: Some(context.tenant().clone()),
         destination: Some(destination.clone()),

@@ -2,7 +2,7 @@
 
 use dlo_core::DeadLetterId;
 
-use super::act_answer;
+use super::{act_answer, dead_letter_id};
 use crate::context::{Context, office};
 use crate::exit::Exit;
 use crate::failure::Result;
@@ -13,7 +13,7 @@ use crate::wire::act::ActRow;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Dead letter ids, at most 100
-    #[arg(required = true)]
+    #[arg(required = true, value_parser = dead_letter_id)]
     dead_letters: Vec<DeadLetterId>,
     /// Why; kept in the audit event
     #[arg(long)]

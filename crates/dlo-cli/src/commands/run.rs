@@ -7,8 +7,9 @@ use dlo::Outbox;
 use dlo::config::Overrides;
 use dlo_core::{DestinationName, EngineOptions};
 use dlo_engine::{Ended, Until};
+use dlo_ports::store::DestinationView;
 
-use super::drift;
+use super::{destinations, drift};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -62,7 +63,10 @@ pub(crate) async fn run(args: Args, context: Context) -> Result<Exit> {
         warn(&sentence);
     }
     let options = narrowed(&args, &context);
-    unless_unreadable(check_leases(&options, &outbox).await)?;
+    if let Some(stored) = unless_unreadable(destinations::all(&outbox, None).await.map(Some))? {
+        warn_of_unknown(&options, &stored);
+        check_leases(&options, &stored)?;
+    }
     let engine = outbox.engine(options)?;
     let metrics = metrics::start(&context.config.metrics, &outbox, engine.handle()).await?;
 
@@ -101,9 +105,21 @@ fn narrowed(args: &Args, context: &Context) -> EngineOptions {
     options
 }
 
+/// An engine may be started before its destinations are applied; it may also wait for a misspelt one for ever.
+fn warn_of_unknown(options: &EngineOptions, stored: &[DestinationView]) {
+    let tenants = &options.tenants;
+    let is_there = |name: &DestinationName| {
+        let mut specs = stored.iter().map(|view| &view.destination.spec);
+        specs.any(|spec| spec.name == *name && (tenants.is_empty() || tenants.contains(&spec.tenant)))
+    };
+    for name in options.destinations.iter().filter(|name| !is_there(name)) {
+        warn(&format!("destination `{name}` is not in the store: nothing is delivered there before it is applied"));
+    }
+}
+
 /// A page that takes longer than the lease would be taken away while it is being worked on.
-async fn check_leases(options: &EngineOptions, outbox: &Outbox) -> Result {
-    for view in super::destinations::all(outbox, None).await? {
+fn check_leases(options: &EngineOptions, stored: &[DestinationView]) -> Result {
+    for view in stored {
         let spec = &view.destination.spec;
         options.validate_against(&spec.policy).map_err(|error| {
             Failure::new(Exit::Usage, "engine.options_invalid", format!("destination `{}`: {error}", spec.name))
@@ -127,6 +143,10 @@ async fn tell_end(ended: Ended, outbox: &Outbox) -> Result {
         total(|of| of.depth.waiting),
         total(|of| of.depth.dead_letters_open),
     ));
+    let review = total(|of| of.depth.manual_review);
+    if review > 0 {
+        note(format!("in manual review: {review} (`dlo entries list --state manual_review` shows them)"));
+    }
     let held: Vec<&str> = stats.destinations.iter().filter(|of| of.held).map(|of| of.destination.as_str()).collect();
     if !held.is_empty() {
         note(format!("held: {} (`dlo destinations show NAME` says why)", held.join(", ")));

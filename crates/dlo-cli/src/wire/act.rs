@@ -27,7 +27,8 @@ impl ActRow {
             ActResult::Unchanged => ("unchanged", None, Some("it was so already".to_owned()), true),
             ActResult::Missing => ("missing", Some(code::NOT_FOUND), Some("there is no such thing".to_owned()), false),
             ActResult::WrongState(state) => {
-                ("refused", Some(code::REFUSED), Some(format!("not allowed in state {state}")), false)
+                let way_out = way_out(state).map(|text| format!(": {text}")).unwrap_or_default();
+                ("refused", Some(code::REFUSED), Some(format!("not allowed in state {state}{way_out}")), false)
             }
         };
         Self { item, result, code, detail, new_generation: None, done }
@@ -63,9 +64,24 @@ impl ActRow {
         }
     }
 
+    /// Why not, if not.
+    pub(crate) fn code(&self) -> Option<&'static str> {
+        self.code
+    }
+
     /// Whether the item is as it was asked to be.
     pub(crate) fn is_done(&self) -> bool {
         self.done
+    }
+}
+
+/// What can be done with an entry or destination in a state in which the act is not allowed.
+fn way_out(state: &str) -> Option<&'static str> {
+    match state {
+        "claimed" => Some("it is being sent; do it again when that has ended"),
+        "dead_lettered" => Some("`dlo entries show` names its dead letter, `dlo redrive` releases that"),
+        "open" => Some("nothing holds it"),
+        _ => None,
     }
 }
 

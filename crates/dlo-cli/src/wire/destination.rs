@@ -1,11 +1,11 @@
 //! Destinations as they stand: configuration, health, depth.
 
-use dlo_core::{DestinationSpec, Health};
+use dlo_core::{DestinationSpec, Duplicates, Health};
 use dlo_ports::store::{Applied, AppliedChange, DestinationView};
 use serde::Serialize;
 
 use super::stats::DepthWire;
-use super::{or_dash, span, time};
+use super::{or_dash, span, time, time_cell};
 use crate::output::{Row, Sheet};
 
 /// A hold, by a person or by evidence.
@@ -15,6 +15,12 @@ struct HoldWire {
     since: String,
     why: String,
     next_probe: Option<String>,
+    #[serde(skip)]
+    since_cell: String,
+    #[serde(skip)]
+    why_cell: String,
+    #[serde(skip)]
+    next_probe_cell: Option<String>,
 }
 
 fn holds(health: &Health) -> Vec<HoldWire> {
@@ -23,12 +29,18 @@ fn holds(health: &Health) -> Vec<HoldWire> {
         since: hold.since.to_string(),
         why: format!("{}: {}", hold.actor, hold.reason),
         next_probe: None,
+        since_cell: time_cell(hold.since),
+        why_cell: hold.reason.to_string(),
+        next_probe_cell: None,
     });
     let evidence = health.hold.as_ref().map(|hold| HoldWire {
         by: hold.cause.as_str(),
         since: hold.since.to_string(),
         why: format!("{} {}, {} failed probes", hold.class, hold.reason, hold.failed_probes),
         next_probe: time(hold.next_probe),
+        since_cell: time_cell(hold.since),
+        why_cell: hold.reason.to_string(),
+        next_probe_cell: time(hold.next_probe).map(|_| time_cell(hold.next_probe)),
     });
     manual.into_iter().chain(evidence).collect()
 }
@@ -54,7 +66,7 @@ impl From<&DestinationView> for DestinationRow {
             destination: spec.name.to_string(),
             version: view.destination.version,
             emitter: spec.emitter.clone(),
-            duplicates: spec.duplicates.to_string(),
+            duplicates: duplicates(spec.duplicates),
             holds: holds(&view.health),
             probe_requested: view.health.probe_requested,
             depth: view.depth.into(),
@@ -63,11 +75,23 @@ impl From<&DestinationView> for DestinationRow {
 }
 
 impl DestinationRow {
-    fn state_cell(&self) -> String {
+    fn held_cell(&self) -> String {
         if self.holds.is_empty() {
-            return "open".to_owned();
+            return "no".to_owned();
         }
-        format!("held by {}", self.holds.iter().map(|hold| hold.by).collect::<Vec<_>>().join(", "))
+        format!("by {}", self.holds.iter().map(|hold| hold.by).collect::<Vec<_>>().join(", "))
+    }
+
+    fn of_holds(&self, value: impl Fn(&HoldWire) -> Option<String>) -> String {
+        or_dash(Some(self.holds.iter().filter_map(value).collect::<Vec<_>>().join(", ")))
+    }
+}
+
+/// As `duplicates` may stand in the configuration file.
+fn duplicates(declared: Duplicates) -> String {
+    match declared {
+        Duplicates::Deduplicated { window } => format!("deduplicated({})", dlo::duration::format(window)),
+        Duplicates::Harmful | Duplicates::Tolerated => declared.to_string(),
     }
 }
 
@@ -78,7 +102,10 @@ impl Row for DestinationRow {
         "VERSION",
         "EMITTER",
         "DUPLICATES",
-        "STATE",
+        "HELD",
+        "SINCE",
+        "WHY",
+        "NEXT PROBE",
         "READY",
         "WAITING",
         "CLAIMED",
@@ -93,7 +120,10 @@ impl Row for DestinationRow {
             self.version.to_string(),
             self.emitter.clone(),
             self.duplicates.clone(),
-            self.state_cell(),
+            self.held_cell(),
+            self.of_holds(|hold| Some(hold.since_cell.clone())),
+            self.of_holds(|hold| Some(hold.why_cell.clone())),
+            self.of_holds(|hold| hold.next_probe_cell.clone()),
             self.depth.ready.to_string(),
             self.depth.waiting.to_string(),
             self.depth.claimed.to_string(),
@@ -172,7 +202,7 @@ pub(crate) struct DestinationSheet {
     policy: PolicyWire,
     consecutive_failures: u32,
     ramp: Option<u32>,
-    last_success: Option<String>,
+    last_success_after_failures: Option<String>,
     #[serde(skip)]
     policy_lines: Vec<String>,
 }
@@ -195,7 +225,7 @@ impl From<&DestinationView> for DestinationSheet {
             policy: PolicyWire::from(spec),
             consecutive_failures: view.health.consecutive,
             ramp: view.health.ramp,
-            last_success: view.health.last_success.map(|at| at.to_string()),
+            last_success_after_failures: view.health.last_success.map(|at| at.to_string()),
             policy_lines: vec![
                 format!("at most {} failed attempts, after {schedule}", policy.max_retry_attempts),
                 format!("at most {} old", span(policy.max_age)),
@@ -229,7 +259,7 @@ impl Sheet for DestinationSheet {
             ("event types", or_dash(Some(self.event_types.join(", ")))),
             ("owner", or_dash(self.owner.clone())),
             ("region", or_dash(self.region.clone())),
-            ("state", self.row.state_cell()),
+            ("held", self.row.held_cell()),
         ];
         for hold in &self.row.holds {
             let probe = hold.next_probe.as_ref().map(|at| format!(", next probe {at}")).unwrap_or_default();
@@ -238,7 +268,8 @@ impl Sheet for DestinationSheet {
         facts.push(("depth", self.row.depth.line()));
         let pace = self.pace_per_minute.map(|rate| format!("{rate} a minute, burst {}", self.pace_burst.unwrap_or(1)));
         facts.push(("pace", or_dash(pace)));
-        facts.push(("last success", or_dash(self.last_success.clone())));
+        // Only a success that contradicts failures is kept: none of it says nothing about deliveries.
+        facts.extend(self.last_success_after_failures.clone().map(|at| ("last success after failures", at)));
         let lines = self.policy_lines.iter().enumerate();
         facts.extend(lines.map(|(index, line)| (if index == 0 { "policy" } else { "" }, line.clone())));
         facts

@@ -92,7 +92,7 @@ fn a_hold_stops_everything_until_it_is_released() {
     assert_eq!(endpoint.requests().len(), 0);
     let rows = place.json(&["entries", "list"]);
     assert!(rows.as_array().unwrap().iter().all(|row| row["held"] == true && row["state"] == "ready"));
-    place.dlo(&["destinations", "list"]).ends(0).shows("held by person");
+    place.dlo(&["destinations", "list"]).ends(0).shows("by person").shows("incident");
     place.dlo(&["destinations", "show", "hook"]).ends(0).shows("incident");
     place.dlo(&["destinations", "hold", "nobody", "--reason", "x"]).ends(4).shows("missing");
     place.dlo(&["destinations", "hold", "hook"]).ends(2).says("--reason");
@@ -143,6 +143,44 @@ fn entries_are_cancelled_and_made_due() {
 }
 
 #[test]
+fn an_entry_in_manual_review_is_put_into_quarantine() {
+    let endpoint = Endpoint::start();
+    let policy = QUICK_POLICY.replace(
+        "max_retry_attempts = 2",
+        "max_retry_attempts = 1\ndead_letter_on_max_retry_attempts = false\nalternative = \"manual_review\"",
+    );
+    let hook = destination("hook", "webhook", "tolerated", "*", &endpoint.settings("hook"));
+    let place = Place::with(&format!("{policy}{hook}"));
+    endpoint.answers("hook", 429);
+    place.dlo_reading(&events(2, "t"), &["enqueue", "-"]).ends(0);
+    place.dlo(&["run", "--until-empty"]).ends(0).says("in manual review: 2");
+    let rows = place.json(&["entries", "list", "--state", "manual_review"]);
+    let ids = column(&rows, "entry");
+
+    place.dlo(&["entries", "dead-letter", ids[0]]).ends(2).says("--reason");
+    place.dlo(&["entries", "dead-letter", ids[0], "--reason", "the receiver is gone"]).ends(0).shows("done");
+    let letters = place.json(&["dead-letters", "list"]);
+    assert_eq!(column(&letters, "code"), ["outbox.dead_lettered_by_operator"]);
+    assert_eq!(column(&letters, "reason"), ["http.too_many_requests"], "the failure that set it aside is kept");
+    let acts = place.json(&["audit", "list"]);
+    assert_eq!((acts[0]["act"].as_str(), acts[0]["target"].as_str()), (Some("entry.dead_letter"), Some(ids[0])));
+    assert_eq!(acts[0]["reason"], "the receiver is gone");
+    let ran = place.dlo(&["entries", "dead-letter", ids[0], "--reason", "again"]).ends(4);
+    ran.shows("not allowed in state dead_lettered").shows("dlo redrive").says("dlo explain cli.refused");
+    place.dlo(&["doctor"]).ends(0);
+}
+
+#[test]
+fn what_is_refused_names_the_page_of_its_own_code() {
+    let place = Place::with_noop();
+    let nobody = "dl_00000000000000000000000000000000";
+    place.dlo(&["redrive", nobody, "--reason", "x"]).ends(4).says("hint: `dlo explain cli.not_found`");
+    let entry = "ent_00000000000000000000000000000000";
+    place.dlo(&["redrive", entry, "--reason", "x"]).ends(2).says("`dlo entries show` names its dead letter");
+    place.dlo(&["entries", "show", nobody]).ends(2).says("`dlo dead-letters show` names its entry");
+}
+
+#[test]
 fn a_test_ping_is_signed_and_saves_nothing() {
     let endpoint = Endpoint::start();
     let place = Place::empty();
@@ -163,7 +201,8 @@ fn a_test_ping_is_signed_and_saves_nothing() {
     endpoint.answers("hook", 503);
     let ran = place.dlo(&["--output", "json", "destinations", "test", "hook"]).ends(1);
     assert_eq!(ran.json()["http_status"].as_u64(), Some(503));
-    ran.says("error[cli.check_failed]");
+    assert_eq!(ran.json()["reason"], "http.unavailable");
+    ran.says("error[cli.check_failed]").says("hint: `dlo explain http.unavailable`");
 }
 
 #[test]

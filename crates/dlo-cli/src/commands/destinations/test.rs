@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dlo::Outbox;
-use dlo_core::{Destination, EntryId, EnvelopeId, Failure as Evidence, Observed, Outcome, reason};
+use dlo_core::{Destination, EntryId, EnvelopeId, Failure as Evidence, Observed, Outcome, classify::classify, reason};
 use dlo_ports::env::EmitterError;
 use dlo_ports::{Emission, Env};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, code};
 use crate::output::{Out, Sheet};
-use crate::wire::{or_dash, span};
+use crate::wire::or_dash;
 
 /// Code that the office gives for the same cause when a destination is applied.
 const SETTINGS_INVALID: &str = "office.settings_invalid";
@@ -23,6 +23,8 @@ struct PingSheet {
     version: u64,
     operation_key: String,
     outcome: &'static str,
+    class: Option<&'static str>,
+    reason: Option<String>,
     http_status: Option<u16>,
     phase: Option<&'static str>,
     retry_after_seconds: Option<u64>,
@@ -38,7 +40,8 @@ impl Sheet for PingSheet {
             ("outcome", self.outcome.to_owned()),
             ("http status", or_dash(self.http_status.map(|status| status.to_string()))),
             ("said", or_dash(self.text.clone())),
-            ("took", span(core::time::Duration::from_millis(self.took_milliseconds as u64))),
+            ("cause", or_dash(self.class.zip(self.reason.as_ref()).map(|(class, reason)| format!("{class} {reason}")))),
+            ("took", format!("{} ms", self.took_milliseconds)),
         ]
     }
 }
@@ -62,11 +65,14 @@ pub(crate) async fn ping(destination: &Destination, outbox: &Outbox, out: &mut O
         () = env.sleep(timeout) => None,
     };
     let evidence = outcome.as_ref().and_then(evidence);
+    let classified = outcome.as_ref().and_then(|outcome| classify(outcome, destination.spec.duplicates));
     let sheet = PingSheet {
         destination: destination.spec.name.to_string(),
         version: destination.version,
         operation_key,
         outcome: outcome.as_ref().map_or("no_answer", Outcome::name),
+        class: classified.as_ref().map(|found| found.class.as_str()),
+        reason: classified.as_ref().map(|found| found.reason.to_string()),
         http_status: evidence.and_then(|evidence| match evidence.observed {
             Observed::Http { status } => Some(status),
             _ => None,
@@ -84,7 +90,11 @@ pub(crate) async fn ping(destination: &Destination, outbox: &Outbox, out: &mut O
         return Ok(Exit::Ok);
     }
     let message = format!("`{}` did not accept the ping", destination.spec.name);
-    Err(Failure::new(Exit::CheckFailed, code::CHECK_FAILED, message))
+    let failure = Failure::new(Exit::CheckFailed, code::CHECK_FAILED, message);
+    Err(match classified {
+        Some(found) => failure.hint(format!("`dlo explain {}` says what to do", found.reason)),
+        None => failure,
+    })
 }
 
 fn emission(destination: &Destination, env: &dyn Env) -> Emission {
