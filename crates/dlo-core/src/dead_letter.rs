@@ -186,7 +186,7 @@ pub enum RedriveRefusal {
     },
     /// The last send is unanswered and the destination calls duplicates harmful (I-10).
     #[error(
-        "the last send has no answer and `{destination}` declares duplicates harmful: a redrive could repeat the \
+        "the last send has no authoritative answer and `{destination}` declares duplicates harmful: a redrive could repeat the \
              effect; look up the operation key at the provider first"
     )]
     Unanswered {
@@ -195,7 +195,7 @@ pub enum RedriveRefusal {
     },
     /// The last send is unanswered and the deduplication window is over.
     #[error(
-        "the last send has no answer and the deduplication window of `{destination}` ended at {until}: a redrive \
+        "the last send has no authoritative answer and the deduplication window of `{destination}` ended at {until}: a redrive \
              could repeat the effect; look up the operation key at the provider first"
     )]
     WindowOver {

@@ -153,7 +153,7 @@ impl Sheet for DeadLetterSheet {
         facts.extend(times.into_iter().filter_map(|(name, at)| at.clone().map(|at| (name, at))));
         facts.push(("opened", self.row.opened.clone()));
         if self.row.unanswered {
-            facts.push(("unanswered", "the last send has no answer: it may have happened".to_owned()));
+            facts.push(("unanswered", super::UNANSWERED.to_owned()));
         }
         facts.push(("counters", self.counters.line()));
         facts.push(("fingerprint", format!("{} {}", self.row.fingerprint, self.template)));

@@ -187,7 +187,7 @@ impl LiveWire {
             facts.extend(value.clone().map(|value| (name, value)));
         }
         if self.unanswered {
-            facts.push(("unanswered", "the last send has no answer".to_owned()));
+            facts.push(("unanswered", super::UNANSWERED.to_owned()));
         }
         if let Some(claim) = &self.claim {
             let mark = if claim.send_mark { ", send mark set" } else { "" };

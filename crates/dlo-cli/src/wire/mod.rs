@@ -16,6 +16,9 @@ use core::time::Duration;
 
 use dlo_core::Timestamp;
 
+/// Said of an entry or dead letter whose last send may have been taken: a 500 is an answer, and settles nothing (I-10).
+pub(crate) const UNANSWERED: &str = "no answer to the last send settles whether it happened: it may have";
+
 /// A time in JSON: RFC 3339 with six fraction digits; `null` for "until a person acts".
 pub(crate) fn time(at: Timestamp) -> Option<String> {
     (at < Timestamp::MAX).then(|| at.to_string())
