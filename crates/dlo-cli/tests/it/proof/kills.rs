@@ -145,7 +145,9 @@ impl Feeder<'_> {
 
 fn drain_and_kill(place: &Place, numbers: &mut Numbers, lives: usize) {
     for number in 1..=lives {
-        let mut command = place.command(&["run"]);
+        // Both drain modes take over from each other.
+        let mode: &[&str] = if numbers.once_in(3) { &["run", "--plain"] } else { &["run"] };
+        let mut command = place.command(mode);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts");
         kill_after(child, life(numbers)).join().expect("the killer");
         if number % DOCTOR_EVERY == 0 {

@@ -27,6 +27,9 @@ page = 20
 failures = 1000
 "#;
 
+/// Requests that wait when nobody answers: the usual concurrency at each destination.
+pub const IN_FLIGHT: usize = 3 * 16;
+
 /// A place with a destination of each kind at the endpoint; event types are `NAME.x`.
 pub fn place_with_all_kinds(endpoint: &Endpoint, head: &str) -> Place {
     let destinations: String = KINDS

@@ -3,7 +3,7 @@
 
 use std::process::Stdio;
 
-use super::ledger::{KINDS, place_with_all_kinds, received, rows};
+use super::ledger::{IN_FLIGHT, KINDS, place_with_all_kinds, received, rows};
 use super::run::{bounded, ended, signal};
 use crate::endpoint::Endpoint;
 use crate::place::event;
@@ -20,7 +20,7 @@ fn stop_while_nobody_answers(name: &str) {
     place.dlo_reading(&(0..EVENTS).map(line).collect::<String>(), &["enqueue", "-"]).ends(0);
     let mut command = place.command(&["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
-    endpoint.wait_for(12);
+    endpoint.wait_for(IN_FLIGHT);
     signal(child.id(), name);
     // Nobody opens the gate: the process ends by its grace, or this hangs and fails.
     ended(child, "run").ends(0).says("stopping");
