@@ -9,5 +9,6 @@
 
 mod cloudevents;
 mod config;
+mod damage;
 mod examples;
 mod outbox;
