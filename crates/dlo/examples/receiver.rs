@@ -11,7 +11,7 @@ use dlo::core::Timestamp;
 use dlo::webhook::{Secret, SignedHeaders, sign, verify};
 
 /// How far the sender's clock may be from ours.
-const TOLERANCE: Duration = Duration::from_secs(300);
+const TOLERANCE: Duration = Duration::from_mins(5);
 
 /// A receiver: the secrets that it accepts (two while one is being replaced), and what it has done.
 pub(crate) struct Receiver {

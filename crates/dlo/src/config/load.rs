@@ -175,9 +175,21 @@ fn read_engine(reader: &mut Reader<'_>, table: Option<&DeTable<'_>>) -> EngineOp
 fn read_log(reader: &mut Reader<'_>, table: Option<&DeTable<'_>>) -> LogConfig {
     let mut section = Section::new(reader, "log.", table);
     let level = section.value("level", "info".to_owned());
+    if !level.split(',').all(is_log_directive) {
+        let rule = "must be `error`, `warn`, `info`, `debug`, `trace` or `off`, or these by target, such as \
+                    `info,dlo_engine=debug`";
+        section.reader.problem_of(&["log.level".to_owned()], rule);
+    }
     let format = section.value("format", LogFormat::Text);
     section.finish();
     LogConfig { level, format }
+}
+
+/// A level, of everything or of a target. A target alone would be taken for "everything of it, and nothing else", which
+/// is what a misspelt level would come to.
+fn is_log_directive(text: &str) -> bool {
+    let level = text.rsplit_once('=').map_or(text, |(_, level)| level).trim();
+    ["error", "warn", "info", "debug", "trace", "off"].iter().any(|known| level.eq_ignore_ascii_case(known))
 }
 
 fn read_metrics(reader: &mut Reader<'_>, table: Option<&DeTable<'_>>) -> MetricsConfig {

@@ -150,6 +150,7 @@ fn every_environment_variable_stands_over_a_key() {
     for variable in dlo::env_vars::ALL.iter().filter(|variable| !variable.key.is_empty()) {
         let value = match variable.key {
             "log.format" => "json",
+            "log.level" => "debug",
             "metrics.listen" => "127.0.0.1:1",
             _ => "given",
         };
@@ -312,5 +313,16 @@ proptest! {
         if let Err(ConfigError::Invalid { problems }) = load(&text) {
             prop_assert!(problems.iter().all(|problem| problem.place.contains("dlo.toml:")));
         }
+    }
+}
+
+#[test]
+fn a_misspelt_level_is_an_error_and_not_a_target() {
+    for level in ["warn", "off", "info,dlo_engine=debug", "WARN"] {
+        load(&format!("[log]\nlevel = \"{level}\"\n")).unwrap();
+    }
+    for level in ["loud", "info,dlo_engine", "dlo_engine=verbose"] {
+        let found = problems(&format!("[log]\nlevel = \"{level}\"\n"));
+        assert!(found[0].starts_with("dlo.toml:2:9: `log.level` must be `error`"), "{found:?}");
     }
 }
