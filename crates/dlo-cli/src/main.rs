@@ -21,7 +21,7 @@ use clap::Parser;
 use dlo::config::Overrides;
 use tokio::signal::unix::{SignalKind, signal};
 
-use args::{Cli, Command, LogFormat};
+use args::{Cli, Command};
 use context::Context;
 use exit::Exit;
 use failure::{Failure, Result};
@@ -32,16 +32,39 @@ const SHUTDOWN: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| output::defect(panic.location())));
-    let cli = Cli::parse();
-    if cli.global.log_format == Some(LogFormat::Json) {
+    if wants_json() {
         output::speak_json();
     }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error).into(),
+    };
     let verbose = cli.global.verbose > 0;
     let exit = match run(cli) {
         Ok(exit) => exit,
         Err(failure) => output::report(&failure, verbose),
     };
     exit.into()
+}
+
+/// Whether whoever reads stderr wants JSON, known before anything that may go wrong.
+fn wants_json() -> bool {
+    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let next = args.iter().skip_while(|arg| *arg != "--log-format").nth(1);
+    let joined = args.iter().find_map(|arg| arg.strip_prefix("--log-format="));
+    let flag = next.map(String::as_str).or(joined).map(str::to_owned);
+    flag.or_else(|| std::env::var(dlo::env_vars::LOG_FORMAT.name).ok()).is_some_and(|format| format == "json")
+}
+
+/// Help and version are no errors; anything else is told as every error is.
+fn usage(error: &clap::Error) -> Exit {
+    if !error.use_stderr() || !output::speaks_json() {
+        let _ = error.print();
+        return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+    }
+    let text = error.to_string();
+    let message = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
+    output::report(&Failure::usage(message).hint("`--help` says what is expected"), false)
 }
 
 fn run(cli: Cli) -> Result<Exit> {

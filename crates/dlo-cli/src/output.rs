@@ -197,10 +197,15 @@ pub(crate) fn speak_json() {
     JSON_ON_STDERR.store(true, Ordering::Relaxed);
 }
 
+/// Whether that is so.
+pub(crate) fn speaks_json() -> bool {
+    JSON_ON_STDERR.load(Ordering::Relaxed)
+}
+
 /// Says something on stderr: as text, or as a JSON object. A stderr that is gone is no reason to stop.
 fn say(text: &str, level: &str, code: Option<&str>, message: &str) {
     let mut stderr = anstream::stderr();
-    let _ = if JSON_ON_STDERR.load(Ordering::Relaxed) {
+    let _ = if speaks_json() {
         writeln!(stderr, "{}", serde_json::json!({ "level": level, "code": code, "message": message }))
     } else {
         writeln!(stderr, "{text}")
@@ -240,7 +245,7 @@ pub(crate) fn report(failure: &Failure, verbose: bool) -> Exit {
         return failure.exit();
     }
     let mut stderr = anstream::stderr();
-    if JSON_ON_STDERR.load(Ordering::Relaxed) {
+    if speaks_json() {
         let line = serde_json::json!({
             "level": "ERROR",
             "code": failure.code(),

@@ -2,6 +2,7 @@
 
 use dlo::config::Shown;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -47,6 +48,15 @@ pub(crate) fn run(command: Command, mut context: Context) -> Result<Exit> {
             for warning in context.config.check(&Context::registry())? {
                 warn(&warning);
             }
+            for spec in &context.config.destinations {
+                for reference in unreadable_references(&spec.settings) {
+                    warn(&format!(
+                        "destination `{}`: `{reference}` can't be read here: an engine that can't read it holds the \
+                         destination",
+                        spec.name
+                    ));
+                }
+            }
             let file = context.config.file.as_ref().map_or("defaults".to_owned(), |file| file.display().to_string());
             note(format!("{file}: valid, destinations: {}", context.config.destinations.len()));
         }
@@ -56,4 +66,26 @@ pub(crate) fn run(command: Command, mut context: Context) -> Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// References to secrets that stand for nothing in this process, which may be another than the engine's. What they
+/// stand for is not kept.
+fn unreadable_references(settings: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    collect(&serde_json::from_str(settings).unwrap_or_default(), &mut found);
+    found.retain(|reference| match reference.split_once(':') {
+        Some(("env", name)) => std::env::var_os(name).is_none(),
+        Some(("file", path)) => std::fs::File::open(path).is_err(),
+        _ => false,
+    });
+    found
+}
+
+fn collect(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| collect(field, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

@@ -140,12 +140,18 @@ fn show(report: &Report, stage: &Stage, out: &mut Out) -> Result {
         }
     }
     let program = std::env::args().next().unwrap_or_else(|| "dlo".to_owned());
-    let config = stage.config_file.display();
+    let config = shell_word(&stage.config_file.display().to_string());
     note(format!("\nEverything is left in {} to be looked at:", stage.folder.display()));
     for command in ["entries list", "dead-letters groups", "dead-letters list", "audit list", "stats", "doctor"] {
         note(format!("  {program} --config {config} {command}"));
     }
     Ok(())
+}
+
+/// A path as one word of a shell's command line.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@".contains(c);
+    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Classes for people.
@@ -156,5 +162,16 @@ pub(crate) fn because(class: Class) -> &'static str {
         Class::Configuration => "ours or theirs to configure",
         Class::Ambiguous => "may have happened",
         Class::Unknown => "no evidence",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn paths_can_be_pasted_into_a_shell() {
+        assert_eq!(shell_word("/tmp/dlo-demo/1/dlo.toml"), "/tmp/dlo-demo/1/dlo.toml");
+        assert_eq!(shell_word("/my files/it's"), r"'/my files/it'\''s'");
     }
 }

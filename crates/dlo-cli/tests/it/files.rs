@@ -54,6 +54,15 @@ fn unknown_keys_are_errors_with_line_and_column() {
 }
 
 #[test]
+fn config_check_warns_of_secrets_that_are_not_there() {
+    let place = Place::empty();
+    let settings = "url = \"https://example.org/\", secrets = [\"env:DLO_TEST_NOBODY_SETS_THIS\", \"file:/dev/null\"]";
+    place.write("dlo.toml", &destination("hook", "webhook", "tolerated", "*", settings));
+    let ran = place.dlo(&["config", "check"]).ends(0).says("`env:DLO_TEST_NOBODY_SETS_THIS` can't be read here");
+    assert!(!ran.err.contains("/dev/null"), "{}", ran.err);
+}
+
+#[test]
 fn config_show_names_the_origin_of_every_value() {
     let place = Place::empty();
     place.write("dlo.toml", "[engine]\nworker = \"w\"\n");

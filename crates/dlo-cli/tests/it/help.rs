@@ -80,6 +80,19 @@ fn errors_can_be_json_lines() {
 }
 
 #[test]
+fn errors_of_the_command_line_are_json_too() {
+    let place = Place::empty();
+    let in_json = |ran: crate::place::Ran| -> serde_json::Value { serde_json::from_str(ran.err.trim()).unwrap() };
+    let error = in_json(place.dlo(&["--log-format", "json", "entries", "show", "x"]).ends(2));
+    assert_eq!(error["code"], "cli.usage");
+    assert!(error["message"].as_str().unwrap().contains("entry id `x` is not valid"), "{error}");
+    let mut command = place.command(&["--config", "nowhere.toml", "stats"]);
+    let ran: crate::place::Ran = command.env("DLO_LOG_FORMAT", "json").output().unwrap().into();
+    assert_eq!(in_json(ran.ends(2))["code"], "config.unreadable");
+    place.dlo(&["--log-format", "json", "--help"]).ends(0).shows("Exit codes:");
+}
+
+#[test]
 fn the_page_of_the_command_line_names_every_exit_code_and_verb() {
     let page = include_str!("../../../../docs/cli.md");
     let help = Place::empty().dlo(&["--help"]).ends(0).out;
