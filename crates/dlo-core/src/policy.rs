@@ -229,7 +229,7 @@ pub struct EngineOptions {
     pub lease: Duration,
     /// Longest wait before the store is asked again although nothing woke the engine (default 250 ms).
     pub idle_poll: Duration,
-    /// How long a shutdown waits for emissions in flight before it releases them (default 5 s).
+    /// How long a shutdown waits for emissions in flight before it cuts them (default 5 s).
     pub shutdown_grace: Duration,
     /// Delivered history is kept this long (default 7 d).
     pub history: Duration,

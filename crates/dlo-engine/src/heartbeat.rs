@@ -4,16 +4,12 @@ use core::convert::Infallible;
 
 use crate::{shared::Shared, trouble::Backoff, trouble::Remedy};
 
-/// Renews at intervals, and at once when a lane finds that the lease may be over (a machine that slept, a clock that was
-/// set). Is dropped with the run.
+/// Renews at intervals; is dropped with the run. A lane or sweep that finds the lease over sooner (a machine that slept, a
+/// clock that was set) renews it itself.
 pub(crate) async fn run(shared: &Shared) -> Infallible {
     let every = shared.options.lease / 3;
     loop {
-        tokio::select! {
-            biased;
-            () = shared.beat.notified() => {}
-            () = shared.env.sleep(every) => {}
-        }
+        shared.env.sleep(every).await;
         renew(shared).await;
     }
 }

@@ -76,10 +76,8 @@ pub(crate) struct Shared {
     /// Database time of the next planned look for work, in microseconds.
     pub(crate) next_look: AtomicI64,
     clock: StoreClock,
-    /// Database time at which this process's lease is over, as the latest renewal said.
-    pub(crate) lease: watch::Sender<Timestamp>,
-    /// The lease is to be renewed at once.
-    pub(crate) beat: Notify,
+    /// Database time at which this process's lease is over, as the latest renewal said, in microseconds.
+    lease_until: AtomicI64,
     /// Claims that may have been saved although their answer was lost, with the database time at which they are over.
     pub(crate) orphans: Mutex<BTreeMap<Token, Timestamp>>,
     /// Destinations whose rows can't be read: which verb said so, and until when (database time) they are left alone.
@@ -131,8 +129,7 @@ impl Shared {
             watch_lanes: AtomicBool::new(false),
             next_look: AtomicI64::new(i64::MAX),
             clock: StoreClock::default(),
-            lease: watch::Sender::new(Timestamp::MAX),
-            beat: Notify::new(),
+            lease_until: AtomicI64::new(i64::MAX),
             orphans: Mutex::default(),
             set_aside: Mutex::default(),
             paced: Mutex::default(),
@@ -177,12 +174,12 @@ impl Shared {
             DrainMode::Claim => now.after(self.options.lease),
             DrainMode::Plain => Timestamp::MAX,
         };
-        self.lease.send_replace(until);
+        self.lease_until.store(until.as_micros(), Ordering::Release);
     }
 
     /// Whether the lease may be over, so that others may have taken what this process holds.
     pub(crate) fn lease_may_be_over(&self) -> bool {
-        *self.lease.borrow() <= self.now()
+        self.lease_until.load(Ordering::Acquire) <= self.now().as_micros()
     }
 
     /// A fresh claim token.

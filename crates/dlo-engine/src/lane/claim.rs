@@ -86,11 +86,6 @@ impl Lane {
         if blocked {
             return;
         }
-        if self.shared.lease_may_be_over() {
-            // The renewal wakes the lane.
-            self.shared.beat.notify_one();
-            return;
-        }
         let Some((errand, limit, permit)) = self.next_errand() else { return };
         // What is wanted stays wanted until the claim is on its way.
         if !self.shared.trouble.may_claim() {

@@ -237,13 +237,12 @@ impl Lane {
         self.finish(marked.into_iter().map(|work| (work, Event::NotSent)), now, now);
     }
 
-    /// While this process may be taken for lost, nothing starts; what is in hand goes back, and is claimed again once
-    /// the lease is renewed.
+    /// While this process may be taken for lost, nothing starts; what is in hand goes back, and is claimed again, which
+    /// renews the lease first.
     fn put_down_if_lapsed(&mut self) {
         if !(self.queue.is_empty() && self.marked.is_empty()) && self.shared.lease_may_be_over() {
             self.put_down_unstarted();
             self.wants_claim = true;
-            self.shared.beat.notify_one();
         }
     }
 

@@ -69,8 +69,6 @@ pub(crate) struct Lane {
     shared: Arc<Shared>,
     slot: Arc<Slot>,
     phase: watch::Receiver<Phase>,
-    /// End of this process's lease; changes with each renewal.
-    lease: watch::Receiver<Timestamp>,
     loaded: Arc<Loaded>,
     /// Health as the store last told; the look for work told only `admission`.
     health: Option<Health>,
@@ -131,7 +129,6 @@ enum Event {
     Call(call::Done),
     Permit(Option<OwnedSemaphorePermit>),
     Nudge,
-    Renewed,
     Rested,
     Unpaused,
 }
@@ -158,12 +155,10 @@ async fn maybe<F: Future + Unpin>(future: Option<&mut F>) -> F::Output {
 impl Lane {
     fn new(shared: Arc<Shared>, slot: Arc<Slot>, loaded: Arc<Loaded>, admission: Admission) -> Self {
         let phase = shared.phase.subscribe();
-        let lease = shared.lease.subscribe();
         Self {
             shared,
             slot,
             phase,
-            lease,
             loaded,
             health: None,
             admission,
@@ -220,8 +215,6 @@ impl Lane {
                 Event::Call(done) => self.call_ended(done),
                 Event::Permit(permit) => self.permit_given(permit),
                 Event::Nudge => self.nudged(),
-                // What waited for the lease is looked at again.
-                Event::Renewed => {}
                 Event::Rested => self.resting = None,
                 Event::Unpaused => self.unpaused(),
             }
@@ -239,7 +232,6 @@ impl Lane {
             Some(done) = self.calls.next() => Event::Call(done),
             permit = maybe(self.seeking.as_mut()) => Event::Permit(permit),
             () = self.slot.nudge.notified() => Event::Nudge,
-            _ = self.lease.changed() => Event::Renewed,
             () = maybe(self.resting.as_mut()) => Event::Rested,
             () = maybe(self.pausing.as_mut()) => Event::Unpaused,
         }
