@@ -67,6 +67,7 @@ fn read(
     let tenant = section.optional("tenant").unwrap_or_else(|| defaults.tenant.clone());
     let emitter: Option<String> = section.optional("emitter");
     let duplicates: Option<Duplicates> = section.optional("duplicates");
+    let settings_span = section.raw("settings").map_or(span.clone(), Spanned::span);
     let settings_table = section.subtable("settings");
     let pace_table = section.subtable("pace");
     let event_types = section.optional("event_types").unwrap_or_default();
@@ -86,7 +87,8 @@ fn read(
         }
     }
     let pace = pace_table.map(|table| read_pace(reader, &prefix, table));
-    let settings = settings_table.map_or(Some("{}".to_owned()), |table| read_settings(reader, &prefix, table, &span));
+    let settings =
+        settings_table.map_or(Some("{}".to_owned()), |table| read_settings(reader, &prefix, table, &settings_span));
     let policy = policy::read(reader, &format!("{prefix}policy."), policy_table, defaults.policy, false);
     let spec = DestinationSpec {
         tenant,

@@ -326,3 +326,11 @@ fn a_misspelt_level_is_an_error_and_not_a_target() {
         assert!(found[0].starts_with("dlo.toml:2:9: `log.level` must be `error`"), "{found:?}");
     }
 }
+
+#[test]
+fn settings_are_shown_with_their_own_line() {
+    let text = "[[destinations]]\nname = \"a\"\nemitter = \"noop\"\nduplicates = \"tolerated\"\nsettings = { }\n";
+    let config = load(text).unwrap();
+    let shown = config.show().iter().find(|shown| shown.key == "destinations.a.settings").unwrap();
+    assert!(shown.origin.to_string().ends_with("dlo.toml:5"), "{}", shown.origin);
+}
