@@ -10,6 +10,9 @@ use apalis::prelude::*;
 use apalis_sqlite::{Config, SqliteConnectOptions, SqlitePoolOptions, SqliteStorage};
 use serde::{Deserialize, Serialize};
 
+/// What is not done by then is not waited for.
+const LIMIT: Duration = Duration::from_secs(10);
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Event {
     order_id: usize,
@@ -35,8 +38,12 @@ async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let (scenario, count, batch) =
         (arguments[1].as_str(), arguments[2].parse::<usize>().unwrap(), arguments[3].parse::<usize>().unwrap());
-    let folder = tempfile::Builder::new().prefix("bench-apalis").tempdir_in(std::env::var("BENCH_DIR").unwrap_or(".".into())).unwrap();
-    let options: SqliteConnectOptions = format!("sqlite://{}/queue.db?mode=rwc", folder.path().display()).parse().unwrap();
+    let folder = tempfile::Builder::new()
+        .prefix("bench-apalis")
+        .tempdir_in(std::env::var("BENCH_DIR").unwrap_or(".".into()))
+        .unwrap();
+    let options: SqliteConnectOptions =
+        format!("sqlite://{}/queue.db?mode=rwc", folder.path().display()).parse().unwrap();
     let options = options.pragma("journal_mode", "WAL").pragma("synchronous", "FULL").pragma("temp_store", "MEMORY");
     let pool = SqlitePoolOptions::new().max_connections(4).connect_with(options).await.unwrap();
     SqliteStorage::migrations().run(&pool).await.unwrap();
@@ -66,8 +73,7 @@ async fn main() {
     let started = Instant::now();
     let worker = WorkerBuilder::new("bench-worker").backend(backend).data(counter).concurrency(500).build(handle);
     let task = tokio::spawn(async move { worker.run().await });
-    let limit = Duration::from_secs(60);
-    while runs.load(Ordering::Relaxed) < goal && started.elapsed() < limit {
+    while runs.load(Ordering::Relaxed) < goal && started.elapsed() < LIMIT {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     report(scenario, runs.load(Ordering::Relaxed), started.elapsed());
@@ -85,5 +91,8 @@ fn event(number: usize) -> Event {
 }
 
 fn report(scenario: &str, done: u64, span: Duration) {
-    println!("{{\"peer\":\"apalis-sqlite\",\"scenario\":\"{scenario}\",\"done\":{done},\"seconds\":{}}}", span.as_secs_f64());
+    println!(
+        "{{\"peer\":\"apalis-sqlite\",\"scenario\":\"{scenario}\",\"done\":{done},\"seconds\":{}}}",
+        span.as_secs_f64()
+    );
 }

@@ -8,6 +8,12 @@ use std::time::{Duration, Instant};
 
 use effectum::{Job, JobRunner, Queue, RunningJob, Worker};
 
+/// Batches that the producer has under way at once, as in the other programs.
+const IN_FLIGHT: usize = 2;
+
+/// What is not done by then is not waited for.
+const LIMIT: Duration = Duration::from_secs(10);
+
 #[derive(Debug)]
 struct Context {
     runs: AtomicU64,
@@ -24,14 +30,23 @@ async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let (scenario, count, batch) =
         (arguments[1].as_str(), arguments[2].parse::<usize>().unwrap(), arguments[3].parse::<usize>().unwrap());
-    let folder = tempfile::Builder::new().prefix("bench-effectum").tempdir_in(std::env::var("BENCH_DIR").unwrap_or(".".into())).unwrap();
-    let queue = Queue::new(&folder.path().join("queue.db")).await.unwrap();
+    let folder = tempfile::Builder::new()
+        .prefix("bench-effectum")
+        .tempdir_in(std::env::var("BENCH_DIR").unwrap_or(".".into()))
+        .unwrap();
+    let queue = Arc::new(Queue::new(&folder.path().join("queue.db")).await.unwrap());
     let started = Instant::now();
     let mut left = count;
-    while left > 0 {
-        let jobs: Vec<Job> = (0..left.min(batch)).map(job).collect();
-        left -= jobs.len();
-        queue.add_jobs(jobs).await.unwrap();
+    let mut flying = std::collections::VecDeque::new();
+    while left > 0 || !flying.is_empty() {
+        if left > 0 && flying.len() < IN_FLIGHT {
+            let jobs: Vec<Job> = (0..left.min(batch)).map(job).collect();
+            left -= jobs.len();
+            let queue = Arc::clone(&queue);
+            flying.push_back(tokio::spawn(async move { queue.add_jobs(jobs).await.unwrap() }));
+        } else if let Some(next) = flying.pop_front() {
+            next.await.unwrap();
+        }
     }
     let enqueue = started.elapsed();
     if scenario == "enqueue" {
@@ -48,8 +63,7 @@ async fn main() {
         .build()
         .await
         .unwrap();
-    let limit = Duration::from_secs(60);
-    while context.runs.load(Ordering::Relaxed) < goal && started.elapsed() < limit {
+    while context.runs.load(Ordering::Relaxed) < goal && started.elapsed() < LIMIT {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     report(scenario, context.runs.load(Ordering::Relaxed), started.elapsed());
@@ -77,5 +91,8 @@ fn payload(number: usize) -> Vec<u8> {
 }
 
 fn report(scenario: &str, done: u64, span: Duration) {
-    println!("{{\"peer\":\"effectum\",\"scenario\":\"{scenario}\",\"done\":{done},\"seconds\":{}}}", span.as_secs_f64());
+    println!(
+        "{{\"peer\":\"effectum\",\"scenario\":\"{scenario}\",\"done\":{done},\"seconds\":{}}}",
+        span.as_secs_f64()
+    );
 }
