@@ -107,6 +107,9 @@ fn narrowed(args: &Args, context: &Context) -> EngineOptions {
 
 /// An engine may be started before its destinations are applied; it may also wait for a misspelt one for ever.
 fn warn_of_unknown(options: &EngineOptions, stored: &[DestinationView]) {
+    if stored.is_empty() {
+        return warn("no destination is in the store: nothing is delivered before `dlo destinations apply`");
+    }
     let tenants = &options.tenants;
     let is_there = |name: &DestinationName| {
         let mut specs = stored.iter().map(|view| &view.destination.spec);

@@ -1,6 +1,6 @@
 //! Destinations as they stand: configuration, health, depth.
 
-use dlo_core::{DestinationSpec, Duplicates, Health};
+use dlo_core::{DeliveryPolicy, DestinationSpec, Duplicates, Health, policy::Alternative};
 use dlo_ports::store::{Applied, AppliedChange, DestinationView};
 use serde::Serialize;
 
@@ -87,6 +87,15 @@ impl DestinationRow {
     }
 }
 
+/// What follows when the allowance is used up.
+fn at_the_end(policy: &DeliveryPolicy) -> &'static str {
+    match policy.alternative {
+        _ if policy.dead_letter_on_max_retry_attempts => "quarantine",
+        Some(Alternative::ManualReview) => "manual review",
+        Some(Alternative::MaxAge) | None => "again until it is too old",
+    }
+}
+
 /// As `duplicates` may stand in the configuration file.
 fn duplicates(declared: Duplicates) -> String {
     match declared {
@@ -164,8 +173,8 @@ impl From<&DestinationSpec> for PolicyWire {
             max_retry_attempts: policy.max_retry_attempts,
             dead_letter_on_max_retry_attempts: policy.dead_letter_on_max_retry_attempts,
             alternative: policy.alternative.map(|alternative| match alternative {
-                dlo_core::policy::Alternative::MaxAge => "max_age".to_owned(),
-                dlo_core::policy::Alternative::ManualReview => "manual_review".to_owned(),
+                Alternative::MaxAge => "max_age".to_owned(),
+                Alternative::ManualReview => "manual_review".to_owned(),
             }),
             schedule_seconds: policy.schedule.iter().map(core::time::Duration::as_secs).collect(),
             jitter: format!("{:?}", policy.jitter).to_lowercase(),
@@ -227,7 +236,11 @@ impl From<&DestinationView> for DestinationSheet {
             ramp: view.health.ramp,
             last_success_after_failures: view.health.last_success.map(|at| at.to_string()),
             policy_lines: vec![
-                format!("at most {} failed attempts, after {schedule}", policy.max_retry_attempts),
+                format!(
+                    "at most {} failed attempts, after {schedule}; then {}",
+                    policy.max_retry_attempts,
+                    at_the_end(policy)
+                ),
                 format!("at most {} old", span(policy.max_age)),
                 format!(
                     "deadline {}, {} at once, page {}",

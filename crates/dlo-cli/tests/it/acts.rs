@@ -154,6 +154,7 @@ fn an_entry_in_manual_review_is_put_into_quarantine() {
     endpoint.answers("hook", 429);
     place.dlo_reading(&events(2, "t"), &["enqueue", "-"]).ends(0);
     place.dlo(&["run", "--until-empty"]).ends(0).says("in manual review: 2");
+    place.dlo(&["destinations", "show", "hook"]).ends(0).shows("then manual review");
     let rows = place.json(&["entries", "list", "--state", "manual_review"]);
     let ids = column(&rows, "entry");
 

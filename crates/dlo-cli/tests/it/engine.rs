@@ -142,6 +142,9 @@ fn one_request_that_comes_as_two_signals_stops_in_good_order() {
 
 #[test]
 fn a_destination_that_is_not_there_is_told() {
+    let bare = Place::empty();
+    bare.dlo(&["init"]).ends(0);
+    bare.dlo(&["run", "--until-empty"]).ends(0).says("warning: no destination is in the store");
     let place = Place::with_noop();
     place.dlo_reading(&events(1, "t"), &["enqueue", "-"]).ends(0);
     let ran = place.dlo(&["run", "--until-empty", "--destination", "snik"]).ends(0);

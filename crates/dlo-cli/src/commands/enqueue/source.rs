@@ -1,7 +1,7 @@
 //! Where lines come from: a file or stdin, read by a thread of its own, so that a slow pipe delays nothing.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::Path;
 use std::thread;
 
@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::failure::{Failure, Result};
 use crate::lines::{Line, Lines};
+use crate::output::note;
 
 /// Name of stdin on the command line.
 const STDIN: &str = "-";
@@ -27,6 +28,9 @@ pub(crate) struct Source {
 /// Opens a file, or stdin for `-`.
 pub(super) fn open(path: &Path) -> Result<Source> {
     if path.as_os_str() == STDIN {
+        if io::stdin().is_terminal() {
+            note("reading events from the terminal, one a line; Ctrl-D ends");
+        }
         return Ok(Source::reading("stdin".to_owned(), io::stdin()));
     }
     let name = path.display().to_string();
