@@ -48,6 +48,17 @@ pub struct Hold {
     pub failed_probes: u32,
 }
 
+impl Hold {
+    /// Whether one entry may be tried now.
+    ///
+    /// A hold can't have begun after now: where it says so, the clock was ahead when it was saved, and the time of its next
+    /// probe is as wrong. It is due then, so that a corrected clock does not keep a destination held for as long as it
+    /// was ahead; who takes the probe brings the beginning back to now. A hold that only a person may end stays.
+    pub fn is_probe_due(&self, now: Timestamp) -> bool {
+        self.next_probe <= now || (now < self.since && self.next_probe != Timestamp::MAX)
+    }
+}
+
 /// A hold by a person; only a person ends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManualHold {
@@ -105,7 +116,7 @@ impl Health {
             return Admission::Held(Timestamp::MAX);
         }
         match &self.hold {
-            Some(hold) if hold.next_probe <= now => Admission::Probe,
+            Some(hold) if hold.is_probe_due(now) => Admission::Probe,
             Some(hold) => Admission::Held(hold.next_probe),
             None => Admission::Open(self.ramp),
         }

@@ -88,6 +88,8 @@ pub fn begin_probe(health: &Health, policy: &DeliveryPolicy, now: Timestamp) -> 
         hold.failed_probes = hold.failed_probes.saturating_add(1);
         // A time that only a person may end (`MAX`) stays, although that person asked for one try.
         if hold.next_probe != Timestamp::MAX {
+            // After a clock that was ahead, only the first probe is due by that ([`Hold::is_probe_due`]).
+            hold.since = hold.since.min(now);
             hold.next_probe = now.after(probe_wait(policy.breaker, hold.failed_probes).max(policy.emission_deadline));
         }
     }
@@ -100,7 +102,7 @@ pub fn begin_probe(health: &Health, policy: &DeliveryPolicy, now: Timestamp) -> 
 /// [`emitter_found`] without a person. `None` if it is held for that already and not due.
 pub fn emitter_unknown(health: &Health, policy: &DeliveryPolicy, now: Timestamp) -> Option<Health> {
     let before = health.hold.as_ref().filter(|hold| hold.cause == HoldCause::EmitterUnknown);
-    if before.is_some_and(|hold| hold.next_probe > now) && !health.probe_requested {
+    if before.is_some_and(|hold| !hold.is_probe_due(now)) && !health.probe_requested {
         return None;
     }
     // A hold that only a person may end is not replaced by one that ends by itself.
@@ -114,7 +116,7 @@ pub fn emitter_unknown(health: &Health, policy: &DeliveryPolicy, now: Timestamp)
         cause: HoldCause::EmitterUnknown,
         class: Class::Configuration,
         reason: reason::EMITTER_UNKNOWN,
-        since: before.map_or(now, |hold| hold.since),
+        since: before.map_or(now, |hold| hold.since.min(now)),
         next_probe: now.after(probe_wait(policy.breaker, failed_probes)),
         failed_probes,
     });

@@ -215,6 +215,32 @@ fn a_requested_probe_does_not_wait_for_its_time() {
     assert_eq!(probing.admission(NOW), Admission::Held(NOW.after(MINUTE)));
 }
 
+/// The clock was an hour ahead when the hold was saved, and is right again.
+#[test]
+fn a_hold_from_a_clock_that_was_ahead_is_due_for_one_probe() {
+    let right = NOW.before(MINUTE * 60);
+    let health = held_by_breaker();
+    assert_eq!(health.admission(right), Admission::Probe);
+    let probing = begin_probe(&health, &policy(), right).unwrap();
+    assert_eq!(probing.admission(right), Admission::Held(right.after(MINUTE)), "one probe at a time");
+    let hold = probing.hold.as_ref().unwrap();
+    assert_eq!((hold.since, hold.failed_probes), (right, 1));
+    assert_eq!(probing.admission(right.after(MINUTE)), Admission::Probe);
+
+    let unknown = emitter_unknown(&Health::default(), &policy(), NOW).unwrap();
+    let again = emitter_unknown(&unknown, &policy(), right).unwrap();
+    assert_eq!(again.hold.as_ref().unwrap().since, right);
+    assert_eq!(emitter_unknown(&again, &policy(), right), None, "nothing to write while it is not due");
+}
+
+#[test]
+fn a_clock_that_was_ahead_ends_no_hold_by_a_restore() {
+    let mut held = held_by_breaker();
+    let hold = held.hold.as_mut().unwrap();
+    (hold.cause, hold.next_probe) = (HoldCause::Restore, Timestamp::MAX);
+    assert_eq!(held.admission(NOW.before(MINUTE)), Admission::Held(Timestamp::MAX));
+}
+
 #[test]
 fn a_hold_by_a_restore_ends_by_a_person_only() {
     let hold = Hold {
