@@ -7,7 +7,7 @@ use rusqlite::{CachedStatement, Connection, ToSql};
 use crate::error::Doing;
 
 /// Rows of one statement. More gain nothing that could be measured.
-const ROWS: usize = 16;
+pub(crate) const ROWS: usize = 16;
 
 /// Inserts a known number of rows of `N` values.
 ///
@@ -21,6 +21,8 @@ pub(crate) struct Bulk<'c, const N: usize> {
     left: usize,
     /// Rows that `many` has by now.
     bound: usize,
+    /// Rows that were inserted; those that gave way to a conflict are not.
+    inserted: usize,
 }
 
 impl<'c, const N: usize> Bulk<'c, N> {
@@ -33,7 +35,7 @@ impl<'c, const N: usize> Bulk<'c, N> {
         doing: &'static str,
     ) -> Result<Self, StoreError> {
         let (many, one) = (tx.prepare_cached(many).doing(doing)?, tx.prepare_cached(sql).doing(doing)?);
-        Ok(Self { many, one, doing, left: rows, bound: 0 })
+        Ok(Self { many, one, doing, left: rows, bound: 0, inserted: 0 })
     }
 
     /// Takes the next row.
@@ -49,17 +51,24 @@ impl<'c, const N: usize> Bulk<'c, N> {
             self.bound = (self.bound + 1) % ROWS;
         }
         if self.bound == 0 {
-            statement.raw_execute().doing(doing)?;
+            self.inserted += statement.raw_execute().doing(doing)?;
         }
         Ok(())
     }
+
+    /// How many rows were inserted.
+    pub(crate) fn inserted(&self) -> usize {
+        self.inserted
+    }
 }
 
-/// The statement for several rows out of that for one: its tuple of values is repeated with further parameters.
+/// The statement for several rows out of that for one: its tuple of values is repeated with further parameters. The tuple
+/// has no parentheses of its own.
 pub(crate) fn repeated(sql: &str, parameters: usize) -> String {
-    let (head, tuple) = sql.split_once("VALUES ").unwrap_or((sql, ""));
-    let rows: Vec<String> = (0..ROWS).map(|row| shifted(tuple.trim_end(), row * parameters)).collect();
-    format!("{head}VALUES {}", rows.join(", "))
+    let (head, values) = sql.split_once("VALUES ").unwrap_or((sql, ""));
+    let (tuple, tail) = values.split_at(values.find(')').map_or(values.len(), |end| end + 1));
+    let rows: Vec<String> = (0..ROWS).map(|row| shifted(tuple, row * parameters)).collect();
+    format!("{head}VALUES {}{tail}", rows.join(", "))
 }
 
 /// A tuple with `by` added to the number of each parameter.

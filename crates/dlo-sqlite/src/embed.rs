@@ -5,7 +5,8 @@ use dlo_ports::{StoreError, store::EnqueueAnswer};
 use rusqlite::Transaction;
 
 use crate::{
-    enqueue::{Facts, enqueue},
+    batch::Batch,
+    enqueue::enqueue,
     error::Doing,
     turn::{Caches, Turn},
 };
@@ -31,7 +32,7 @@ pub fn enqueue_in(
     const DOING: &str = "enqueue in a transaction of the application";
     tx.execute_batch("SAVEPOINT dlo_enqueue").doing(DOING)?;
     let mut caches = Caches::default();
-    let answers = enqueue(&mut Turn { tx, now, random, caches: &mut caches }, items, &Facts::of(items));
+    let answers = enqueue(&mut Turn { tx, now, random, caches: &mut caches }, &Batch::new(items));
     let end = if answers.is_ok() { "RELEASE dlo_enqueue" } else { "ROLLBACK TO dlo_enqueue; RELEASE dlo_enqueue" };
     let ended = tx.execute_batch(end).doing(DOING);
     let answers = answers?;

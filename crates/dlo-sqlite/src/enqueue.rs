@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use dlo_core::{
-    DestinationName, EnqueueKey, EntryId, EnvelopeId, NewEntry, TenantId, Timestamp,
-    envelope::EnvelopeError,
+    DestinationName, EntryId, EnvelopeId, NewEntry, TenantId, Timestamp,
     limits::{MAX_ENQUEUE_BATCH, MAX_FAN_OUT},
     text::Code,
 };
@@ -14,11 +13,13 @@ use dlo_ports::{
     StoreError, persisted,
     store::{EnqueueAnswer, Refusal},
 };
-use rusqlite::{CachedStatement, OptionalExtension, params};
+use rusqlite::OptionalExtension;
 
 use crate::{
+    batch::{Batch, Facts},
     bulk::{Bulk, repeated},
     error::{Doing, bounded},
+    keys::{self, Keys},
     payload, sequence,
     totals::{self, Totals},
     turn::Turn,
@@ -26,55 +27,24 @@ use crate::{
 
 const DOING: &str = "enqueue";
 
-/// What can be worked out of an item alone: done by its caller, so that the writer has less to do.
-pub(crate) struct Facts {
-    problem: Option<EnvelopeError>,
-    key: EnqueueKey,
-    content_hash: [u8; 32],
-    meta: String,
-    payload_sha256: Option<[u8; 32]>,
-}
-
-impl Facts {
-    /// The facts of items, in order.
-    pub(crate) fn of(items: &[NewEntry]) -> Vec<Self> {
-        items.iter().map(Self::of_item).collect()
-    }
-
-    fn of_item(item: &NewEntry) -> Self {
-        let envelope = &item.envelope;
-        Self {
-            problem: envelope.validate().err(),
-            key: item.enqueue_key.clone().unwrap_or_else(|| envelope.default_enqueue_key()),
-            content_hash: envelope.content_hash(),
-            meta: persisted::encode_envelope_meta(envelope),
-            payload_sha256: envelope.payload.sha256(),
-        }
-    }
-}
-
-/// Saves items, of which `facts` were worked out; one answer each, in order.
-pub(crate) fn enqueue(
-    turn: &mut Turn<'_>,
-    items: &[NewEntry],
-    facts: &[Facts],
-) -> Result<Vec<EnqueueAnswer>, StoreError> {
-    bounded("number of items of one enqueue", items.len(), 0, MAX_ENQUEUE_BATCH)?;
+/// Saves items; one answer each, in order.
+pub(crate) fn enqueue(turn: &mut Turn<'_>, batch: &Batch<'_>) -> Result<Vec<EnqueueAnswer>, StoreError> {
+    bounded("number of items of one enqueue", batch.items.len(), 0, MAX_ENQUEUE_BATCH)?;
     turn.caches.catalog.refresh(turn.tx)?;
     let mut backlogs = Backlogs::default();
-    let mut plans = Vec::with_capacity(items.len());
+    let mut plans = Vec::with_capacity(batch.items.len());
     let mut count = 0;
     {
-        let mut admission = Admission::prepare(turn, &mut backlogs)?;
-        for (item, facts) in items.iter().zip(facts) {
-            let plan = admission.judge(item, facts)?;
+        let mut admission = Admission::prepare(turn, &mut backlogs, batch)?;
+        for (index, (item, facts)) in batch.iter().enumerate() {
+            let plan = admission.judge(index, item, facts)?;
             if let Plan::Save { destinations, .. } = &plan {
                 count += destinations.len();
             }
             plans.push(plan);
         }
     }
-    let answers = save(turn, items, facts, plans, count)?;
+    let answers = save(turn, batch, plans, count)?;
     backlogs.save_totals(turn)?;
     Ok(answers)
 }
@@ -113,77 +83,32 @@ impl Backlogs {
 struct Admission<'t, 'a> {
     turn: &'t mut Turn<'a>,
     backlogs: &'t mut Backlogs,
-    take_key: CachedStatement<'t>,
+    keys: Keys<'a>,
     /// Envelopes of earlier items of the batch that were imported: their rows are not written yet.
     imported: BTreeMap<(TenantId, Code, DestinationName), EnvelopeId>,
 }
 
 impl<'t, 'a> Admission<'t, 'a> {
-    fn prepare(turn: &'t mut Turn<'a>, backlogs: &'t mut Backlogs) -> Result<Self, StoreError> {
-        let take_key = turn.tx.prepare_cached(include_str!("sql/enqueue_key_take.sql")).doing(DOING)?;
-        Ok(Self { turn, backlogs, take_key, imported: BTreeMap::new() })
+    fn prepare(turn: &'t mut Turn<'a>, backlogs: &'t mut Backlogs, batch: &Batch<'_>) -> Result<Self, StoreError> {
+        let keys = Keys::prepare(turn, batch)?;
+        Ok(Self { turn, backlogs, keys, imported: BTreeMap::new() })
     }
 
-    fn judge<'i>(&mut self, item: &'i NewEntry, facts: &Facts) -> Result<Plan<'i>, StoreError> {
+    fn judge<'i>(&mut self, index: usize, item: &'i NewEntry, facts: &Facts) -> Result<Plan<'i>, StoreError> {
         if let Some(problem) = &facts.problem {
             return Ok(refused(problem.clone().into()));
         }
         if item.destinations.len() > MAX_FAN_OUT {
             return Ok(fan_out(item.destinations.len()));
         }
-        if let Some(answer) = self.seen_before(item, facts)? {
+        if let Some(answer) = self.keys.take(self.turn, index, item, facts)? {
             return Ok(Plan::Answer(answer));
         }
         let plan = self.admit(item)?;
         if !matches!(plan, Plan::Save { .. }) {
-            // Nothing of a refused item stays.
-            self.turn
-                .tx
-                .prepare_cached("DELETE FROM dlo_enqueue_key WHERE tenant = ?1 AND producer = ?2 AND key = ?3")
-                .and_then(|mut statement| {
-                    statement.execute([item.envelope.tenant.as_str(), item.producer.as_str(), facts.key.as_str()])
-                })
-                .doing(DOING)?;
+            keys::give_back(self.turn, item, facts)?;
         }
         Ok(plan)
-    }
-
-    /// Takes the enqueue key, or says what was saved under it before.
-    fn seen_before(&mut self, item: &NewEntry, facts: &Facts) -> Result<Option<EnqueueAnswer>, StoreError> {
-        let envelope = &item.envelope;
-        let key = &facts.key;
-        let taken = self
-            .take_key
-            .execute(params![
-                envelope.tenant.as_str(),
-                item.producer.as_str(),
-                key.as_str(),
-                envelope.id.as_bytes(),
-                facts.content_hash,
-                self.turn.now.as_micros()
-            ])
-            .doing(DOING)?;
-        if taken == 1 {
-            return Ok(None);
-        }
-        let (first, first_hash): ([u8; 16], [u8; 32]) = self
-            .turn
-            .tx
-            .prepare_cached(
-                "SELECT envelope, content_hash FROM dlo_enqueue_key WHERE tenant = ?1 AND producer = ?2 AND key = ?3",
-            )
-            .and_then(|mut statement| {
-                statement.query_row([envelope.tenant.as_str(), item.producer.as_str(), key.as_str()], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
-                })
-            })
-            .doing(DOING)?;
-        let envelope = EnvelopeId::from_bytes(first);
-        Ok(Some(if first_hash == facts.content_hash {
-            EnqueueAnswer::Existing { envelope }
-        } else {
-            EnqueueAnswer::Conflict { envelope }
-        }))
     }
 
     fn admit<'i>(&mut self, item: &'i NewEntry) -> Result<Plan<'i>, StoreError> {
@@ -295,8 +220,7 @@ fn named(destinations: &[DestinationName]) -> Cow<'_, [DestinationName]> {
 /// Writes the rows of what is to be saved.
 fn save(
     turn: &Turn<'_>,
-    items: &[NewEntry],
-    facts: &[Facts],
+    batch: &Batch<'_>,
     plans: Vec<Plan<'_>>,
     count: usize,
 ) -> Result<Vec<EnqueueAnswer>, StoreError> {
@@ -304,8 +228,8 @@ fn save(
     let envelopes = plans.iter().filter(|plan| matches!(plan, Plan::Save { .. })).count();
     let mut rows = Rows::prepare(turn, envelopes, count)?;
     let mut ids = entry_ids(turn, count).into_iter();
-    let mut answers = Vec::with_capacity(items.len());
-    for ((item, facts), plan) in items.iter().zip(facts).zip(plans) {
+    let mut answers = Vec::with_capacity(batch.items.len());
+    for ((item, facts), plan) in batch.iter().zip(plans) {
         let (destinations, due) = match plan {
             Plan::Answer(answer) => {
                 answers.push(answer);

@@ -7,6 +7,7 @@
 //! transitions. Answer before the commit. Print or log content (I-13).
 
 mod attempt;
+mod batch;
 mod bulk;
 mod catalog;
 mod check;
@@ -17,6 +18,7 @@ mod enqueue;
 mod error;
 mod fence;
 mod history;
+mod keys;
 mod lock;
 mod memory;
 mod migrate;

@@ -26,6 +26,7 @@ use dlo_ports::{
 use rusqlite::{Connection, Params};
 
 use crate::{
+    batch::Batch,
     catalog, check, claim, enqueue, office, read, settle,
     turn::{Caches, Random, Turn},
     worker,
@@ -218,12 +219,16 @@ impl World {
     }
 
     pub(crate) fn save_item(&mut self, item: NewEntry) -> EntryId {
-        let items = [item];
-        let facts = enqueue::Facts::of(&items);
-        match self.turn(|turn| enqueue::enqueue(turn, &items, &facts)).unwrap().remove(0) {
+        match self.save_items(&[item]).remove(0) {
             EnqueueAnswer::Created { entries, .. } => entries[0].0,
             other => panic!("not created: {other:?}"),
         }
+    }
+
+    /// Enqueues a batch.
+    pub(crate) fn save_items(&mut self, items: &[NewEntry]) -> Vec<EnqueueAnswer> {
+        let batch = Batch::new(items);
+        self.turn(|turn| enqueue::enqueue(turn, &batch)).unwrap()
     }
 
     pub(crate) fn claim(&mut self, destination: &str) -> Vec<Claimed> {

@@ -1,6 +1,7 @@
 //! The verbs of the ports: each hands its arguments to a synchronous function inside one transaction.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use dlo_core::{
     AuditEvent, ClaimRef, DeadLetter, DeadLetterId, Destination, DestinationName, DestinationSpec, Entry, EntryId,
@@ -14,14 +15,8 @@ use dlo_ports::store::{
 };
 
 use crate::{
-    SCHEMA_VERSION, catalog, check, claim, due,
-    enqueue::{self, Facts},
-    office, read, settle,
-    store::SqliteStore,
-    sweep,
-    turn::read_health,
-    worker,
-    writer::Weight,
+    SCHEMA_VERSION, batch::Batch, catalog, check, claim, due, enqueue, office, read, settle, store::SqliteStore, sweep,
+    turn::read_health, worker, writer::Weight,
 };
 
 impl EnqueueStore for SqliteStore {
@@ -29,8 +24,12 @@ impl EnqueueStore for SqliteStore {
         Box::pin(async move {
             let bytes = items.iter().map(|item| item.envelope.payload.size() as usize).sum();
             let weight = Weight { rows: items.len(), bytes };
-            let facts = Facts::of(&items);
-            self.write(weight, true, move |turn| enqueue::enqueue(turn, &items, &facts)).await
+            let batch = Arc::new(Batch::new(items));
+            let written = Arc::clone(&batch);
+            let answers = self.write(weight, true, move |turn| enqueue::enqueue(turn, &written)).await;
+            // Freed here and not by the writer, which has others to serve.
+            drop(batch);
+            answers
         })
     }
 }
@@ -70,7 +69,7 @@ impl DrainStore for SqliteStore {
         after: Option<(TenantId, DestinationName)>,
         limit: usize,
     ) -> StoreResult<'_, DuePage> {
-        self.read(move |conn, now| due::due_destinations(conn, now, &scope, after.as_ref(), limit))
+        self.look(move |conn, now| due::due_destinations(conn, now, &scope, after.as_ref(), limit))
     }
 
     fn destination(
@@ -78,7 +77,7 @@ impl DrainStore for SqliteStore {
         tenant: TenantId,
         destination: DestinationName,
     ) -> StoreResult<'_, Option<(Destination, Health)>> {
-        self.read(move |conn, _| {
+        self.look(move |conn, _| {
             let Some(found) = catalog::latest(conn, &tenant, &destination)? else { return Ok(None) };
             Ok(Some((found, read_health(conn, &tenant, &destination)?)))
         })
@@ -174,23 +173,23 @@ impl OfficeStore for SqliteStore {
 
 impl ReadStore for SqliteStore {
     fn entry(&self, tenant: TenantId, entry: EntryId) -> StoreResult<'_, Option<EntryView>> {
-        self.read(move |conn, now| read::entry(conn, now, &tenant, entry))
+        self.view(move |conn, now| read::entry(conn, now, &tenant, entry))
     }
 
     fn entries(&self, filter: EntryFilter, page: PageRequest) -> StoreResult<'_, Page<EntrySummary>> {
-        self.read(move |conn, now| read::entries(conn, now, &filter, page))
+        self.view(move |conn, now| read::entries(conn, now, &filter, page))
     }
 
     fn dead_letter(&self, tenant: TenantId, id: DeadLetterId) -> StoreResult<'_, Option<DeadLetterView>> {
-        self.read(move |conn, _| read::dead_letter(conn, &tenant, id))
+        self.view(move |conn, _| read::dead_letter(conn, &tenant, id))
     }
 
     fn dead_letters(&self, filter: DeadLetterFilter, page: PageRequest) -> StoreResult<'_, Page<DeadLetter>> {
-        self.read(move |conn, _| read::dead_letters(conn, &filter, page))
+        self.view(move |conn, _| read::dead_letters(conn, &filter, page))
     }
 
     fn groups(&self, filter: DeadLetterFilter, limit: usize) -> StoreResult<'_, Vec<Group>> {
-        self.read(move |conn, _| read::groups(conn, &filter, limit))
+        self.view(move |conn, _| read::groups(conn, &filter, limit))
     }
 
     fn destinations(
@@ -199,31 +198,31 @@ impl ReadStore for SqliteStore {
         after: Option<(TenantId, DestinationName)>,
         limit: usize,
     ) -> StoreResult<'_, Vec<DestinationView>> {
-        self.read(move |conn, now| read::destinations(conn, now, tenant.as_ref(), after.as_ref(), limit))
+        self.view(move |conn, now| read::destinations(conn, now, tenant.as_ref(), after.as_ref(), limit))
     }
 
     fn workers(&self, limit: usize) -> StoreResult<'_, Vec<WorkerView>> {
-        self.read(move |conn, _| read::workers(conn, limit))
+        self.view(move |conn, _| read::workers(conn, limit))
     }
 
     fn audit_events(&self, tenant: Option<TenantId>, page: PageRequest) -> StoreResult<'_, Page<AuditView>> {
-        self.read(move |conn, _| read::audit_events(conn, tenant.as_ref(), page))
+        self.view(move |conn, _| read::audit_events(conn, tenant.as_ref(), page))
     }
 
     fn redrive_ledger(&self, tenant: TenantId, page: PageRequest) -> StoreResult<'_, Page<LedgerRow>> {
-        self.read(move |conn, _| read::redrive_ledger(conn, &tenant, page))
+        self.view(move |conn, _| read::redrive_ledger(conn, &tenant, page))
     }
 
     fn stats(&self) -> StoreResult<'_, Stats> {
-        self.read(read::stats)
+        self.view(read::stats)
     }
 
     fn check(&self, limit: usize) -> StoreResult<'_, Vec<Violation>> {
-        self.read(move |conn, _| check::check(conn, limit))
+        self.view(move |conn, _| check::check(conn, limit))
     }
 
     fn describe(&self) -> StoreResult<'_, StoreDescription> {
         let file = self.path().to_owned();
-        self.read(move |conn, _| read::describe(conn, &file, SCHEMA_VERSION))
+        self.view(move |conn, _| read::describe(conn, &file, SCHEMA_VERSION))
     }
 }
