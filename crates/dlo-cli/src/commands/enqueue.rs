@@ -59,10 +59,12 @@ pub(crate) async fn run(args: Args, mut context: Context) -> Result<Exit> {
     };
     let lines = source::open(&args.input)?;
     let mut answers = answers::Answers::new(args.each, &mut context.out);
-    let tally = save_all(lines, &intake, &outbox, &mut answers).await?;
-    // Lines that were not saved weigh more than answers that were not read.
+    let saved = save_all(lines, &intake, &outbox, &mut answers).await;
     let shown = answers.end();
-    let exit = exit(&tally)?;
+    // Lines that were not saved weigh more than answers that were not read.
+    let exit = exit(&saved.map_err(|failure| {
+        failure.hint("what is answered above is saved, no line after it; saving the same file again adds nothing twice")
+    })?)?;
     shown.map(|()| exit)
 }
 

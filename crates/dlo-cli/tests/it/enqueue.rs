@@ -95,6 +95,23 @@ fn a_reader_that_goes_away_keeps_no_line_from_being_saved() {
     assert_eq!(place.json(&["stats"])[0]["enqueued_total"].as_u64(), Some(3_000));
 }
 
+/// By the limit on the size of files, which the write-ahead log meets after some chunks.
+#[test]
+fn a_store_that_fails_midway_says_what_was_saved_before() {
+    let place = Place::with_noop();
+    let data = format!("\"{}\"", "x".repeat(1_000));
+    place.write("events.jsonl", &(0..20_000).map(|number| event(&number.to_string(), "t", &data)).collect::<String>());
+    let limited = "ulimit -f 8192; exec \"$0\" enqueue events.jsonl -o json";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", limited]).arg(crate::place::binary()).current_dir(place.path(""));
+    let ran: crate::place::Ran = command.output().unwrap().into();
+    let ran = ran.ends(5).says("error[store.").says("no line after it");
+    let created = ran.json()["created"].as_u64().unwrap();
+    assert!(created > 0 && created < 20_000, "{created}");
+    assert_eq!(place.json(&["stats"])[0]["enqueued_total"].as_u64(), Some(created));
+    place.dlo(&["enqueue", "events.jsonl"]).ends(0).shows(&format!("existing   {created}"));
+}
+
 #[test]
 fn a_file_that_is_not_there_is_an_io_error() {
     Place::with_noop().dlo(&["enqueue", "nothing.jsonl"]).ends(6).says("error[cli.io]: nothing.jsonl");
