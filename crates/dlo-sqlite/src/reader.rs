@@ -1,12 +1,17 @@
-//! Readers: a small pool of threads with a read-only connection each. One verb reads one snapshot.
+//! Readers: threads with a read-only connection each. One verb reads one snapshot.
+//!
+//! Workers' looks have a thread of their own, so that no list, figure or check that takes long keeps an engine from its
+//! work.
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 
-/// Threads of the pool.
-pub(crate) const READERS: usize = 2;
+/// Threads for what workers look for.
+pub(crate) const DRAIN_READERS: usize = 1;
+/// Threads for whoever may look.
+pub(crate) const VIEW_READERS: usize = 2;
 
 /// A reading verb that waits for its turn.
 pub(crate) type Reading = Box<dyn FnOnce(&Connection) + Send>;

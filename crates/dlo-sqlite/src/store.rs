@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use dlo_core::{Entry, Incarnation, Timestamp};
+use dlo_core::{Entry, Incarnation, Timestamp, reason};
 use dlo_ports::{
     Clock, StoreError, StoreErrorKind,
     store::{ChangeHook, StoreResult},
@@ -19,14 +19,14 @@ use crate::{
     lock::EngineLock,
     open::{OpenOptions, open_reader, open_writer},
     polite::Manners,
-    reader::{self, READERS, Reading},
+    reader::{self, DRAIN_READERS, Reading, VIEW_READERS},
     sweep::{self, Found},
     tidy::Tidy,
     turn::{Caches, Turn},
     writer::{Job, Shared, Weight, Writer},
 };
 
-/// Most verbs that wait for the writer, and for the readers; further ones wait before they are queued.
+/// Most verbs in each queue; further ones wait before they are queued.
 const QUEUE: usize = 1_024;
 
 /// The store in one SQLite file.
@@ -35,11 +35,35 @@ pub struct SqliteStore {
     place: String,
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
-    permits: Arc<Semaphore>,
     engine: Mutex<Engine>,
-    jobs: Option<Sender<Box<dyn Job>>>,
-    readings: Option<Sender<Reading>>,
+    /// `None` only while the store is dropped.
+    queues: Option<Queues>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// What waits for the threads of the store. Each queue has its own bound, so that none keeps verbs out of another.
+struct Queues {
+    writes: Queue<Box<dyn Job>>,
+    drain: Queue<Reading>,
+    views: Queue<Reading>,
+}
+
+/// A bounded queue of verbs.
+struct Queue<V> {
+    sender: Sender<V>,
+    permits: Arc<Semaphore>,
+}
+
+impl<V> Queue<V> {
+    fn new() -> (Self, Receiver<V>) {
+        let (sender, receiver) = mpsc::channel();
+        (Self { sender, permits: Arc::new(Semaphore::new(QUEUE)) }, receiver)
+    }
+
+    /// A place in the queue. `None` if there is none any more.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.permits.clone().acquire_owned().await.ok()
+    }
 }
 
 /// The engine lock of this store and who registered last.
@@ -50,7 +74,8 @@ pub(crate) struct Engine {
 }
 
 impl SqliteStore {
-    /// Opens a file, migrates it, and starts the threads of the store (one that writes, two that read).
+    /// Opens a file, migrates it, and starts the threads of the store (one that writes, one that reads for
+    /// workers, two that read for whoever looks).
     ///
     /// # Errors
     /// Every error names the file. `store.schema` when a newer version made it, `store.unavailable` when it is not
@@ -70,23 +95,26 @@ impl SqliteStore {
             hooks: Mutex::default(),
             closing: AtomicBool::new(false),
         });
-        let (jobs, job_queue) = mpsc::channel();
-        let (readings, reading_queue) = mpsc::channel();
-        let reading_queue = Arc::new(Mutex::new(reading_queue));
+        let (writes, jobs) = Queue::new();
+        let (drain, drain_readings) = Queue::new();
+        let (views, view_readings) = Queue::new();
         let mut store = Self {
             path,
             place: place.to_owned(),
             clock: clock.clone(),
             shared: shared.clone(),
-            permits: Arc::new(Semaphore::new(QUEUE)),
             engine: Mutex::default(),
-            jobs: Some(jobs),
-            readings: Some(readings),
-            threads: Vec::with_capacity(READERS + 1),
+            queues: Some(Queues { writes, drain, views }),
+            threads: Vec::with_capacity(DRAIN_READERS + VIEW_READERS + 1),
         };
-        for _ in 0..READERS {
-            let (conn, queue) = (open_reader(&options.path)?, reading_queue.clone());
-            store.spawn("dlo-sqlite-read", move || reader::run(conn, queue))?;
+        for (name, count, readings) in
+            [("dlo-sqlite-look", DRAIN_READERS, drain_readings), ("dlo-sqlite-view", VIEW_READERS, view_readings)]
+        {
+            let readings = Arc::new(Mutex::new(readings));
+            for _ in 0..count {
+                let (conn, readings) = (open_reader(&options.path)?, readings.clone());
+                store.spawn(name, move || reader::run(conn, readings))?;
+            }
         }
         let writer = Writer {
             conn,
@@ -95,7 +123,7 @@ impl SqliteStore {
             place: store.place.clone(),
             busy_timeout: options.busy_timeout,
             shared,
-            jobs: job_queue,
+            jobs,
             caches: Caches::default(),
             manners: Manners::default(),
             tidy: Tidy::default(),
@@ -126,25 +154,41 @@ impl SqliteStore {
         run: impl FnMut(&mut Turn<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreResult<'_, T> {
         Box::pin(async move {
-            let permit = self.permit().await?;
+            let queue = self.queue(|queues| &queues.writes)?;
+            let permit = queue.place().await.ok_or_else(|| self.ended())?;
             let (reply, answer) = oneshot::channel();
             let verb =
                 Verb { run, answer: None, reply, weight, makes_ready, place: self.place.clone(), _permit: permit };
-            let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(Box::new(verb)).is_ok());
-            if !sent {
-                return Err(self.ended());
-            }
+            queue.sender.send(Box::new(verb)).map_err(|_| self.ended())?;
             answer.await.unwrap_or_else(|_| Err(self.ended()))
         })
     }
 
-    /// Queues a reading verb and waits for its answer: one snapshot, the database's time read once.
-    pub(crate) fn read<T: Send + 'static>(
+    /// Queues a reading verb of whoever may look.
+    pub(crate) fn view<T: Send + 'static>(
         &self,
         run: impl FnOnce(&Connection, Timestamp) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreResult<'_, T> {
+        self.read(|queues| &queues.views, run)
+    }
+
+    /// Queues a reading verb of workers.
+    pub(crate) fn look<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Connection, Timestamp) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreResult<'_, T> {
+        self.read(|queues| &queues.drain, run)
+    }
+
+    /// Queues a reading verb and waits for its answer: one snapshot, the database's time read once.
+    fn read<T: Send + 'static>(
+        &self,
+        choose: fn(&Queues) -> &Queue<Reading>,
+        run: impl FnOnce(&Connection, Timestamp) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreResult<'_, T> {
         Box::pin(async move {
-            let permit = self.permit().await?;
+            let queue = self.queue(choose)?;
+            let permit = queue.place().await.ok_or_else(|| self.ended())?;
             let (reply, answer) = oneshot::channel();
             let clock = self.clock.clone();
             let reading: Reading = Box::new(move |conn| {
@@ -152,24 +196,23 @@ impl SqliteStore {
                 // Nobody is left to be told when the caller has gone.
                 let _ = reply.send(snapshot(conn, |conn| run(conn, clock.now())));
             });
-            let sent = self.readings.as_ref().is_some_and(|readings| readings.send(reading).is_ok());
-            if !sent {
-                return Err(self.ended());
-            }
+            queue.sender.send(reading).map_err(|_| self.ended())?;
             answer.await.unwrap_or_else(|_| Err(self.ended())).map_err(|error| error.within(&self.place))
         })
     }
 
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, StoreError> {
-        self.permits.clone().acquire_owned().await.map_err(|_| self.ended())
+    fn queue<V>(&self, choose: fn(&Queues) -> &Queue<V>) -> Result<&Queue<V>, StoreError> {
+        self.queues.as_ref().map(choose).ok_or_else(|| self.ended())
     }
 
     pub(crate) fn add_hook(&self, hook: ChangeHook) {
         self.shared.hooks.lock().unwrap_or_else(PoisonError::into_inner).push(hook);
     }
 
+    /// A thread ends before the store is dropped only by a fault. No repetition of the call brings it back, so the kind
+    /// is none that passes; whether a write that it had in hand was saved is not known.
     fn ended(&self) -> StoreError {
-        StoreError::new(StoreErrorKind::Unavailable, "a thread of the store has ended: open it again")
+        StoreError::new(StoreErrorKind::Io, "a thread of the store ended because of a fault: open the store again")
             .within(&self.place)
     }
 
@@ -179,14 +222,22 @@ impl SqliteStore {
         find: impl Fn(&Connection, Timestamp) -> Result<Found, StoreError> + Clone + Send + 'static,
     ) -> Result<Vec<Entry>, StoreError> {
         let look = find.clone();
-        let found = self.read(move |conn, now| look(conn, now)).await?;
+        let found = self.look(move |conn, now| look(conn, now)).await?;
         if !found.unreadable.is_empty() {
             let rows = found.unreadable.len();
-            self.write(Weight { rows, bytes: 0 }, false, move |turn| {
-                let again = find(turn.tx, turn.now)?;
-                sweep::quarantine_found(turn, &again)
-            })
-            .await?;
+            let quarantined = self
+                .write(Weight { rows, bytes: 0 }, false, move |turn| {
+                    let again = find(turn.tx, turn.now)?;
+                    sweep::quarantine_found(turn, &again)
+                })
+                .await?;
+            // A sweep answers with entries alone: who can't be read is told here, or to nobody.
+            for (destination, key) in quarantined {
+                tracing::warn!(
+                    tenant = %key.tenant, destination = %destination, entry = %key.entry, generation = key.generation,
+                    code = reason::ENTRY_UNREADABLE.as_str(), "entry can't be read and was quarantined"
+                );
+            }
         }
         Ok(found.entries)
     }
@@ -216,8 +267,7 @@ impl SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::Release);
-        self.jobs = None;
-        self.readings = None;
+        self.queues = None;
         let own = std::thread::current().id();
         for thread in self.threads.drain(..) {
             // A hook may hold the last reference: its thread can't wait for itself.
@@ -277,3 +327,6 @@ where
         let _ = self.reply.send(Err(error));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use dlo_core::{DestinationName, Health, TenantId, Timestamp};
 use dlo_ports::{StoreError, persisted};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::{catalog::Catalog, error::Doing, memory::ClaimMemory};
+use crate::{catalog::Catalog, error::Doing, memory::ClaimMemory, sweep::Cursors};
 
 /// Fills with randomness.
 pub type Random = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
@@ -35,6 +35,7 @@ impl Turn<'_> {
 pub(crate) struct Caches {
     pub(crate) catalog: Catalog,
     pub(crate) claims: ClaimMemory,
+    pub(crate) pruned: Cursors,
     health: BTreeMap<(TenantId, DestinationName), Health>,
 }
 

@@ -1,5 +1,9 @@
 //! Rows that can't be read (trap D10) and text of any kind (trap D11).
 
+use core::fmt::Debug;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use dlo_core::{
     Attempt, Class, DeadLetterDraft, DeadLetterId, Phase, Reason, TransitionResult, dead_letter,
     decide::Next,
@@ -7,8 +11,55 @@ use dlo_core::{
     text::{Code, ErrorText},
 };
 use dlo_ports::{Clock, store::*};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
 
 use crate::support::*;
+
+/// The fields of the last warning.
+#[derive(Clone, Default)]
+struct Warned(Arc<Mutex<BTreeMap<&'static str, String>>>);
+
+impl Warned {
+    fn fields(&self) -> BTreeMap<&'static str, String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Visit for Warned {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.lock().unwrap().insert(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.lock().unwrap().insert(field.name(), value.to_owned());
+    }
+}
+
+impl Subscriber for Warned {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
 
 /// Every way to damage one row of a page of three, and what is left to deliver.
 #[tokio::test]
@@ -60,7 +111,16 @@ async fn a_lost_claim_that_became_unreadable_stalls_no_other() {
     bench.claim(worker, 1, 10).await;
     bench.other().execute("UPDATE dlo_entry SET status = 'odd', send_mark = 1 WHERE seq = 1", []).unwrap();
     bench.store.stop_worker(worker).await.unwrap();
-    let lost = bench.store.lost_claims(None, 10).await.unwrap();
+    let warned = Warned::default();
+    let lost = {
+        let _guard = tracing::subscriber::set_default(warned.clone());
+        bench.store.lost_claims(None, 10).await.unwrap()
+    };
+    let (entry, warned) = (ids[0].to_string(), warned.fields());
+    let told = [("tenant", "default"), ("destination", "orders"), ("entry", &entry), ("generation", "0")];
+    for (field, value) in told.into_iter().chain([("code", "outbox.entry_unreadable")]) {
+        assert_eq!(warned.get(field).map(String::as_str), Some(value), "{field}");
+    }
     assert_eq!(lost.iter().map(|entry| entry.key.entry).collect::<Vec<_>>(), ids[1..]);
     // The mark says that the first byte may have left: nobody may repeat it blindly (I-10).
     let unanswered: bool =
