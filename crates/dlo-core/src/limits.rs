@@ -22,6 +22,10 @@ pub const MAX_FAN_OUT: usize = 64;
 pub const MAX_ENQUEUE_BATCH: usize = 10_000;
 /// Most rows of any page, claim or list.
 pub const MAX_PAGE: usize = 1_000;
+/// Most payload bytes of one claim (32 MiB, two of the largest payloads): every claimed body is in memory until it is
+/// settled, so a page of a thousand large ones would end the process, and the next one would claim them again. One entry
+/// alone is claimed whatever its size.
+pub const CLAIM_BYTES: usize = 32 * 1_024 * 1_024;
 /// Most dead letters of one explicit-id redrive; larger releases need a plan.
 pub const MAX_REDRIVE_ITEMS: usize = 100;
 /// Among how many due entries a probe looks for the one with the fewest failed attempts.

@@ -185,7 +185,8 @@ pub struct ClaimPage {
     pub claimed: Vec<Claimed>,
     /// Rows that could not be read: quarantined in the same transaction, each by itself (trap D10).
     pub quarantined: Vec<EntryKey>,
-    /// Whether more is due now and was left because of `limit` (not because of pace).
+    /// Whether more is due now and was left because of `limit` or of [`dlo_core::limits::CLAIM_BYTES`] (not because of
+    /// pace).
     pub more: bool,
     /// When pace lets the next entry go, if pace stopped this claim.
     pub paced_until: Option<Timestamp>,
@@ -296,7 +297,13 @@ pub trait DrainStore: Send + Sync {
     /// its lease is over; `Invalid` if there is no such destination.
     ///
     /// Pace is taken first, for the smaller of `limit` and what is due; what it grants is the limit of the selection.
-    /// A new time of the bucket is a change of health. A claim adds 1 to `claims`, sets `first_claimed` if nothing has,
+    /// A new time of the bucket is a change of health.
+    ///
+    /// If the payloads of the page are more than [`dlo_core::limits::CLAIM_BYTES`] together, the claim is instead what it
+    /// would be under the largest `limit` for which they are not, or under 1: lanes keep their shares, no pace is taken
+    /// for what is left, and the page says `more`. Bodies that can't be read count like others.
+    ///
+    /// A claim adds 1 to `claims`, sets `first_claimed` if nothing has,
     /// and leaves lane, due time and status as they were. A claimed entry is never claimed, even when its claim is
     /// over: it goes through [`Self::lost_claims`] first.
     fn claim(&self, request: ClaimRequest) -> StoreResult<'_, ClaimPage>;

@@ -9,7 +9,7 @@ use dlo_core::{
     dead_letter::Unreadable,
     entry::Claim,
     health::Admission,
-    limits::{MAX_PAGE, PROBE_WINDOW},
+    limits::{CLAIM_BYTES, MAX_PAGE, PROBE_WINDOW},
     observe::begin_probe,
     pace,
 };
@@ -42,8 +42,16 @@ pub(crate) fn claim(turn: &mut Turn<'_>, request: &ClaimRequest) -> Result<Claim
     };
     check_alive(turn, request)?;
     let mut health = turn.caches.health(turn.tx, tenant, destination)?;
-    let selection = select(turn, request, &known, &health)?;
-    let (claimed, unreadable) = take(turn, request, &selection.seqs)?;
+    let mut selection = select(turn, request, &known, &health, request.limit)?;
+    let (claimed, unreadable) = loop {
+        match take(turn, request, &selection.seqs)? {
+            Taken::Page(claimed, unreadable) => break (claimed, unreadable),
+            Taken::TooLarge => {
+                let fitting = fitting(turn, request)?;
+                selection = select(turn, request, &known, &health, fitting)?;
+            }
+        }
+    };
     let quarantined = quarantine_unreadable(turn, tenant, destination, &unreadable)?;
     if let Some(changed) = selection.health {
         health = turn.caches.save_health(turn.tx, tenant, destination, health.version, changed)?;
@@ -98,14 +106,15 @@ fn select(
     request: &ClaimRequest,
     destination: &Destination,
     health: &Health,
+    limit: usize,
 ) -> Result<Selection, StoreError> {
     let due = |lane, limit| due_in(turn, request, lane, limit);
     match (health.admission(turn.now), request.kind) {
         (Admission::Open(_), ClaimKind::Normal) => {
-            let retry = due(Lane::Retry, request.limit + 1)?;
-            let pending = due(Lane::Pending, request.limit + 1)?;
+            let retry = due(Lane::Retry, limit + 1)?;
+            let pending = due(Lane::Pending, limit + 1)?;
             let found = retry.len() + pending.len();
-            Ok(paced(turn.now, destination, health, found, request.limit, |limit| page_of(&retry, &pending, limit)))
+            Ok(paced(turn.now, destination, health, found, limit, |limit| page_of(&retry, &pending, limit)))
         }
         (Admission::Open(_), ClaimKind::Suspect) => {
             let suspects = due(Lane::Suspect, 2)?;
@@ -142,6 +151,12 @@ fn paced(
 
 /// Half for retries, the rest for pending ones, what is left for retries again; one alone goes to the earlier head.
 fn page_of(retry: &[Candidate], pending: &[Candidate], limit: usize) -> Vec<i64> {
+    let (of_retry, of_pending) = shares(retry, pending, limit);
+    retry[..of_retry].iter().chain(&pending[..of_pending]).map(|candidate| candidate.seq).collect()
+}
+
+/// How many of each lane a page has. Neither is ever smaller under a larger limit.
+fn shares(retry: &[Candidate], pending: &[Candidate], limit: usize) -> (usize, usize) {
     let for_retry = match limit {
         1 => usize::from(match (retry.first(), pending.first()) {
             (Some(retry), Some(pending)) => retry.cmp(pending) == Ordering::Less,
@@ -150,8 +165,35 @@ fn page_of(retry: &[Candidate], pending: &[Candidate], limit: usize) -> Vec<i64>
         _ => limit / 2,
     };
     let of_pending = pending.len().min(limit - for_retry.min(retry.len()));
-    let of_retry = retry.len().min(limit - of_pending);
-    retry[..of_retry].iter().chain(&pending[..of_pending]).map(|candidate| candidate.seq).collect()
+    (retry.len().min(limit - of_pending), of_pending)
+}
+
+/// The largest limit under which the bodies of a normal page are at most [`CLAIM_BYTES`], or 1. Only asked when a page was
+/// too large: sizes of small bodies, which are the common case, cost no look.
+fn fitting(turn: &Turn<'_>, request: &ClaimRequest) -> Result<usize, StoreError> {
+    let retry = due_in(turn, request, Lane::Retry, request.limit)?;
+    let pending = due_in(turn, request, Lane::Pending, request.limit)?;
+    let (of_retry, of_pending) = (sizes(turn.tx, &retry)?, sizes(turn.tx, &pending)?);
+    let most = request.limit.min(retry.len() + pending.len());
+    let fits = |limit: &usize| {
+        let (retries, pendings) = shares(&retry, &pending, *limit);
+        of_retry[retries].saturating_add(of_pending[pendings]) <= CLAIM_BYTES
+    };
+    Ok((1..=most).rev().find(fits).unwrap_or(1))
+}
+
+/// Bytes of the first none, one, two … bodies together.
+fn sizes(tx: &Connection, candidates: &[Candidate]) -> Result<Vec<usize>, StoreError> {
+    let mut statement = tx.prepare_cached(include_str!("sql/claim_size.sql")).doing(DOING)?;
+    let mut sums = Vec::with_capacity(candidates.len() + 1);
+    let mut sum = 0_usize;
+    sums.push(sum);
+    for candidate in candidates {
+        let size: u32 = statement.query_row([candidate.seq], |row| row.get(0)).doing(DOING)?;
+        sum = sum.saturating_add(size as usize);
+        sums.push(sum);
+    }
+    Ok(sums)
 }
 
 fn probe(
@@ -206,12 +248,16 @@ fn due_in(turn: &Turn<'_>, request: &ClaimRequest, lane: Lane, limit: usize) -> 
 /// Rows that can't be read, with what can't be read of them.
 type UnreadableRows = Vec<(i64, Unreadable)>;
 
-/// Claims the selected entries; those that can't be read are left for quarantine.
-fn take(
-    turn: &mut Turn<'_>,
-    request: &ClaimRequest,
-    seqs: &[i64],
-) -> Result<(Vec<Claimed>, UnreadableRows), StoreError> {
+/// What became of a selection.
+enum Taken {
+    /// It is claimed; rows that can't be read are left for quarantine.
+    Page(Vec<Claimed>, UnreadableRows),
+    /// Its bodies are more than [`CLAIM_BYTES`]; nothing was claimed.
+    TooLarge,
+}
+
+/// Claims the selected entries.
+fn take(turn: &mut Turn<'_>, request: &ClaimRequest, seqs: &[i64]) -> Result<Taken, StoreError> {
     let claim = Claim {
         token: request.token,
         incarnation: request.incarnation,
@@ -226,8 +272,14 @@ fn take(
     let (mut taken, mut members) = (Seqs::default(), Vec::with_capacity(seqs.len() * 8));
     let mut reader = EntryReader::default();
     let mut select = turn.tx.prepare_cached(include_str!("sql/claim_read.sql")).doing(DOING)?;
+    let mut bytes = 0_usize;
     for seq in seqs {
-        match read(&mut select, &mut reader, *seq)? {
+        let (size, row) = read(&mut select, &mut reader, *seq)?;
+        bytes = bytes.saturating_add(size);
+        if bytes > CLAIM_BYTES && seqs.len() > 1 {
+            return Ok(Taken::TooLarge);
+        }
+        match row {
             Ok((mut found, envelope_ref)) => {
                 taken.add(*seq);
                 members.extend(seq.to_be_bytes());
@@ -248,7 +300,7 @@ fn take(
         save_claim(turn.tx, request, &claim, claimed.len(), &members)?;
         turn.caches.claims.remember(page);
     }
-    Ok((claimed, unreadable))
+    Ok(Taken::Page(claimed, unreadable))
 }
 
 /// What is remembered of a row that was just claimed.
@@ -272,22 +324,23 @@ fn stamp(entry: &mut Entry, claim: Claim) {
     entry.claim = Some(claim);
 }
 
-fn read(
-    select: &mut CachedStatement<'_>,
-    reader: &mut EntryReader,
-    seq: i64,
-) -> Result<Result<(Claimed, i64), Unreadable>, StoreError> {
+/// An entry with its envelope and the rowid of that, or what can't be read.
+type ReadRow = Result<(Claimed, i64), Unreadable>;
+
+/// Reads a row, and the length of its body whether or not it can be read.
+fn read(select: &mut CachedStatement<'_>, reader: &mut EntryReader, seq: i64) -> Result<(usize, ReadRow), StoreError> {
     let mut rows = select.query([seq]).doing(DOING)?;
-    let Some(row) = rows.next().doing(DOING)? else { return Ok(Err(Unreadable::Entry)) };
+    let Some(row) = rows.next().doing(DOING)? else { return Ok((0, Err(Unreadable::Entry))) };
+    let size = row.get::<_, u32>(ENTRY_COLUMNS + payload::COLUMNS + 1).doing(DOING)? as usize;
     let entry = match reader.read(row) {
         Ok(entry) => entry,
         // The envelope's id is the one column that is not the entry's own.
-        Err(crate::rows::Unreadable("envelope")) => return Ok(Err(Unreadable::Envelope)),
-        Err(_) => return Ok(Err(Unreadable::Entry)),
+        Err(crate::rows::Unreadable("envelope")) => return Ok((size, Err(Unreadable::Envelope))),
+        Err(_) => return Ok((size, Err(Unreadable::Entry))),
     };
     let envelope_ref = row.get(ENTRY_COLUMNS + payload::COLUMNS).doing(DOING)?;
     let envelope = payload::read_envelope(row, ENTRY_COLUMNS, entry.envelope, entry.key.tenant.clone());
-    Ok(envelope.map(|envelope| (Claimed { entry, envelope: Arc::new(envelope) }, envelope_ref)))
+    Ok((size, envelope.map(|envelope| (Claimed { entry, envelope: Arc::new(envelope) }, envelope_ref))))
 }
 
 fn save_claim(

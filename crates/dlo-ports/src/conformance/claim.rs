@@ -1,8 +1,13 @@
 //! Claim: what it does to a row, whom it refuses, pace, suspects, and where work is found.
 
+use bytes::Bytes;
 use dlo_core::{
-    DeadLetterState, EntryState, Lane, NewEntry, Status, TenantId, TransitionResult, decide::Event, destination::Pace,
-    health::Admission, limits::MAX_PAGE, reason,
+    DeadLetterState, EntryId, EntryState, Lane, NewEntry, Payload, PayloadForm, Status, TenantId, TransitionResult,
+    decide::Event,
+    destination::Pace,
+    health::Admission,
+    limits::{CLAIM_BYTES, MAX_PAGE},
+    reason,
 };
 
 use super::bench::{
@@ -148,6 +153,43 @@ pub(super) fn more_is_about_the_limit(b: &mut Bench) {
     b.save(later);
     let page = b.page(MAIN, ClaimKind::Normal, 2);
     assert_eq!((page.claimed.len(), page.more), (1, false), "what is due later is not more");
+}
+
+/// Entries with bodies of which two go into one claim.
+fn large_entries(b: &mut Bench, count: usize) -> Vec<EntryId> {
+    let bytes = Bytes::from(vec![b'7'; CLAIM_BYTES / 2 - 7]);
+    let items: Vec<_> = (0..count)
+        .map(|_| {
+            let mut item = b.item(MAIN);
+            item.envelope.payload = Payload::Bytes { bytes: bytes.clone(), form: PayloadForm::Binary };
+            item
+        })
+        .collect();
+    items.into_iter().map(|item| b.save(item)).collect()
+}
+
+pub(super) fn large_bodies_make_small_pages(b: &mut Bench) {
+    b.main(|_| ());
+    let retries = large_entries(b, 3);
+    let page = b.page(MAIN, ClaimKind::Normal, 100);
+    assert_eq!((ids(&page.claimed), page.more), (retries[..2].to_vec(), true), "a third body is too much");
+    for claimed in page.claimed {
+        b.outcome(&claimed.entry, transient());
+    }
+    b.clock.advance(HOUR);
+    let page = b.page(MAIN, ClaimKind::Normal, 100);
+    assert_eq!((ids(&page.claimed), page.more), (vec![retries[0], retries[2]], true), "lanes keep their shares");
+    let page = b.page(MAIN, ClaimKind::Normal, 100);
+    assert_eq!((ids(&page.claimed), page.more), (vec![retries[1]], false));
+}
+
+pub(super) fn large_bodies_take_no_pace_for_what_is_left(b: &mut Bench) {
+    b.main(|main| main.pace = Some(Pace { per_minute: 60, burst: 3 }));
+    let entries = large_entries(b, 3);
+    let page = b.page(MAIN, ClaimKind::Normal, 100);
+    assert_eq!((ids(&page.claimed), page.more, page.paced_until), (entries[..2].to_vec(), true, None));
+    let page = b.page(MAIN, ClaimKind::Normal, 100);
+    assert_eq!((ids(&page.claimed), page.more, page.paced_until), (entries[2..].to_vec(), false, None));
 }
 
 pub(super) fn a_suspect_is_claimed_alone(b: &mut Bench) {

@@ -131,6 +131,8 @@ suite! { $
         pace_delays_and_is_durable,
         pace_is_the_limit_of_the_selection,
         more_is_about_the_limit,
+        large_bodies_make_small_pages,
+        large_bodies_take_no_pace_for_what_is_left,
         a_suspect_is_claimed_alone,
         due_destinations_are_found,
         due_destinations_are_paged_and_scoped,

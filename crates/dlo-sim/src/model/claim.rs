@@ -1,10 +1,10 @@
 //! Claim: selection, pace, probe.
 
 use dlo_core::{
-    Entry, EntryKey, Health, Lane, Timestamp,
+    Entry, EntryKey, Health, Lane, Payload, Timestamp,
     entry::Claim,
     health::Admission,
-    limits::{MAX_PAGE, PROBE_WINDOW},
+    limits::{CLAIM_BYTES, MAX_PAGE, PROBE_WINDOW},
     observe::begin_probe,
     pace,
 };
@@ -34,7 +34,10 @@ impl Transaction<'_> {
                 format!("worker {} is not registered and alive: start it again", request.incarnation),
             ));
         }
-        let selection = self.select(request);
+        let mut selection = self.select(request, request.limit);
+        if self.is_too_large(&selection.keys) {
+            selection = self.select(request, self.fitting(request));
+        }
         let (claimed, quarantined) = self.take(request, &selection.keys);
         let row = self.destination_row(&request.tenant, &request.destination);
         if let Some(health) = selection.health {
@@ -51,14 +54,14 @@ impl Transaction<'_> {
         })
     }
 
-    fn select(&self, request: &ClaimRequest) -> Selection {
+    fn select(&self, request: &ClaimRequest, limit: usize) -> Selection {
         let nothing = Selection { keys: Vec::new(), more: false, paced_until: None, health: None };
         let row = &self.state.destinations[&(request.tenant.clone(), request.destination.clone())];
         match (row.health.admission(self.now), request.kind) {
             (Admission::Open(_), ClaimKind::Normal) => {
                 let (retry, pending) = (self.due_in(request, Lane::Retry), self.due_in(request, Lane::Pending));
                 let due = retry.len() + pending.len();
-                self.paced(request, due, request.limit, |limit| page_of(&retry, &pending, limit))
+                self.paced(request, due, limit, |limit| page_of(&retry, &pending, limit))
             }
             (Admission::Open(_), ClaimKind::Suspect) => {
                 let suspects = self.due_in(request, Lane::Suspect);
@@ -90,6 +93,27 @@ impl Transaction<'_> {
         };
         let keys = select(granted).into_iter().map(|entry| entry.key.clone()).collect();
         Selection { keys, more: granted == want && due > limit, paced_until, health }
+    }
+
+    /// Whether the bodies of more than one entry are more than a claim may have.
+    fn is_too_large(&self, keys: &[EntryKey]) -> bool {
+        let size = |key: &EntryKey| {
+            let lineage = &self.state.lineages[&(key.tenant.clone(), key.entry)];
+            match &lineage.envelope.payload {
+                Payload::Bytes { bytes, .. } => bytes.len(),
+                Payload::None | Payload::Descriptor { .. } => 0,
+            }
+        };
+        keys.len() > 1 && keys.iter().map(size).sum::<usize>() > CLAIM_BYTES
+    }
+
+    /// The largest limit under which a normal page is not too large.
+    fn fitting(&self, request: &ClaimRequest) -> usize {
+        let (retry, pending) = (self.due_in(request, Lane::Retry), self.due_in(request, Lane::Pending));
+        let most = request.limit.min(retry.len() + pending.len());
+        let keys =
+            |limit| page_of(&retry, &pending, limit).into_iter().map(|entry| entry.key.clone()).collect::<Vec<_>>();
+        (1..=most).rev().find(|limit| !self.is_too_large(&keys(*limit))).unwrap_or(1)
     }
 
     fn probe(&self, request: &ClaimRequest) -> Option<Selection> {

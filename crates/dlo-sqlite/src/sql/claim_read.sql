@@ -1,4 +1,5 @@
--- An unclaimed entry with what it carries: the columns of entry_select.sql, then those of its envelope, then its rowid.
+-- An unclaimed entry with what it carries: the columns of entry_select.sql, then those of its envelope, then its rowid and
+-- the length of its body (which is in the row's header: the body itself is not read for it).
 SELECT
     e.seq, e.tenant, e.entry, e.generation, e.destination, e.operation_key, e.created, e.updated, e.not_before,
     e.deliver_by, e.lane, e.due, e.status, e.manual_review, e.version,
@@ -9,7 +10,7 @@ SELECT
     v.envelope,
     e.claim_token, e.send_mark, NULL, NULL, NULL, NULL,
     v.meta_schema, v.meta, v.payload_form, v.payload_sha256, v.key_id, v.payload,
-    e.envelope_ref
+    e.envelope_ref, coalesce(length(v.payload), 0)
 FROM dlo_entry AS e
 LEFT JOIN dlo_envelope AS v ON v.id = e.envelope_ref AND v.tenant = e.tenant
 WHERE e.seq = ?1
