@@ -9,10 +9,15 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::{Doing, corrupt};
 
+/// Most destinations that are kept parsed; one more, and all are forgotten and read again as they are asked for. A spec has
+/// some kilobytes, and a process that serves more of them than this at a time pays one look each.
+const MAX_KEPT: usize = 10_000;
+
 /// Latest versions of destinations. One number in the database tells whether they still hold.
 #[derive(Default)]
 pub(crate) struct Catalog {
     stamp: Option<i64>,
+    /// Tenants that have destinations: a name that was only ever asked for leaves nothing behind.
     known: BTreeMap<TenantId, OfTenant>,
 }
 
@@ -31,7 +36,7 @@ impl Catalog {
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
             .doing("read the destinations' stamp")?;
         if self.stamp != Some(stamp) {
-            *self = Self { stamp: Some(stamp), known: BTreeMap::new() };
+            *self = Self { stamp: Some(stamp), ..Self::default() };
         }
         Ok(())
     }
@@ -43,17 +48,21 @@ impl Catalog {
         tenant: &TenantId,
         name: &DestinationName,
     ) -> Result<Option<&Arc<Destination>>, StoreError> {
-        if !self.known.contains_key(tenant) {
-            self.known.insert(tenant.clone(), OfTenant::default());
-        }
-        let of_tenant = self.known.get_mut(tenant).expect("inserted above");
-        if !of_tenant.complete
-            && !of_tenant.destinations.contains_key(name)
-            && let Some(destination) = latest(conn, tenant, name)?
-        {
+        let of_tenant = self.known.get(tenant);
+        let answered = of_tenant.is_some_and(|known| known.complete || known.destinations.contains_key(name));
+        if !answered && let Some(destination) = latest(conn, tenant, name)? {
+            self.make_room();
+            let of_tenant = self.known.entry(tenant.clone()).or_default();
             of_tenant.destinations.insert(name.clone(), Arc::new(destination));
         }
-        Ok(of_tenant.destinations.get(name))
+        Ok(self.known.get(tenant).and_then(|known| known.destinations.get(name)))
+    }
+
+    /// Keeps the bound of what is kept.
+    fn make_room(&mut self) {
+        if self.known.values().map(|of_tenant| of_tenant.destinations.len()).sum::<usize>() >= MAX_KEPT {
+            self.known.clear();
+        }
     }
 
     /// Names of the destinations whose event-type rules take this event type, in name order.
@@ -63,15 +72,20 @@ impl Catalog {
         tenant: &TenantId,
         event_type: &str,
     ) -> Result<Vec<DestinationName>, StoreError> {
-        let of_tenant = self.known.entry(tenant.clone()).or_default();
-        if !of_tenant.complete {
+        if !self.known.get(tenant).is_some_and(|known| known.complete) {
+            let mut read = OfTenant { complete: true, ..OfTenant::default() };
             for name in names(conn, tenant)? {
                 if let Some(destination) = latest(conn, tenant, &name)? {
-                    of_tenant.destinations.insert(name, Arc::new(destination));
+                    read.destinations.insert(name, Arc::new(destination));
                 }
             }
-            of_tenant.complete = true;
+            if read.destinations.is_empty() {
+                return Ok(Vec::new());
+            }
+            self.make_room();
+            self.known.insert(tenant.clone(), read);
         }
+        let of_tenant = self.known.get(tenant).expect("read above, or known before");
         let takes =
             |destination: &Destination| destination.spec.event_types.iter().any(|rule| rule.matches(event_type));
         let takers = of_tenant.destinations.iter().filter(|(_, destination)| takes(destination));
@@ -136,3 +150,6 @@ fn names(conn: &Connection, tenant: &TenantId) -> Result<Vec<DestinationName>, S
     }
     Ok(names)
 }
+
+#[cfg(test)]
+mod tests;
