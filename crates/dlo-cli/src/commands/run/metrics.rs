@@ -1,8 +1,11 @@
 //! Metrics of the running engine as OpenMetrics text: a file that is written again and again, and an HTTP endpoint.
 
 use core::convert::Infallible;
+use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 use std::{fs, io};
 
 use bytes::Bytes;
@@ -14,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::failure::{Failure, Result};
@@ -21,6 +25,32 @@ use crate::output::{note, warn};
 
 /// Path of the endpoint.
 const PATH: &str = "/metrics";
+
+/// How old the figures of the endpoint may be. Counting them reads the whole of some indexes, so that readers that come
+/// together, or without a pause, share one count.
+const MAX_AGE: Duration = Duration::from_secs(1);
+/// Rest after a connection that could not be accepted: what is short (open files, for example) does not come back by asking
+/// at once.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// The latest figures, and when they were asked for.
+#[derive(Clone, Default)]
+struct Latest(Arc<Mutex<Option<(Instant, Bytes)>>>);
+
+impl Latest {
+    /// Figures that are at most [`MAX_AGE`] old at `now`. One at a time makes them, and the others wait for that.
+    async fn text(&self, now: Instant, make: impl Future<Output = Result<String>>) -> Result<Bytes> {
+        let mut latest = self.0.lock().await;
+        if let Some((at, text)) = &*latest
+            && now.saturating_duration_since(*at) < MAX_AGE
+        {
+            return Ok(text.clone());
+        }
+        let text = Bytes::from(make.await?);
+        *latest = Some((now, text.clone()));
+        Ok(text)
+    }
+}
 
 /// What is written and served.
 #[derive(Clone)]
@@ -109,11 +139,15 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 }
 
 async fn serve(listener: TcpListener, source: Source) {
+    let latest = Latest::default();
     loop {
-        let Ok((stream, _)) = listener.accept().await else { continue };
-        let source = source.clone();
+        let Ok((stream, _)) = listener.accept().await else {
+            source.outbox.env().sleep(ACCEPT_REST).await;
+            continue;
+        };
+        let (source, latest) = (source.clone(), latest.clone());
         tokio::spawn(async move {
-            let service = service_fn(move |request| answer(request, source.clone()));
+            let service = service_fn(move |request| answer(request, source.clone(), latest.clone()));
             // A reader that goes away is no trouble of ours.
             let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
@@ -123,23 +157,58 @@ async fn serve(listener: TcpListener, source: Source) {
 async fn answer(
     request: Request<hyper::body::Incoming>,
     source: Source,
+    latest: Latest,
 ) -> core::result::Result<Response<Full<Bytes>>, Infallible> {
     if request.method() != Method::GET || request.uri().path() != PATH {
-        return Ok(plain(StatusCode::NOT_FOUND, format!("only GET {PATH}\n")));
+        return Ok(plain(StatusCode::NOT_FOUND, format!("only GET {PATH}\n").into()));
     }
-    Ok(match source.text().await {
+    Ok(match latest.text(Instant::now(), source.text()).await {
         Ok(text) => {
             let mut response = plain(StatusCode::OK, text);
             let kind = hyper::header::HeaderValue::from_static(CONTENT_TYPE);
             response.headers_mut().insert(hyper::header::CONTENT_TYPE, kind);
             response
         }
-        Err(failure) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", failure.code())),
+        Err(failure) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", failure.code()).into()),
     })
 }
 
-fn plain(status: StatusCode, text: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(text)));
+fn plain(status: StatusCode, text: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text));
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use core::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn readers_share_one_count_for_a_second() {
+        let (latest, counts, start) = (Latest::default(), Cell::new(0), Instant::now());
+        let ask = async |now| {
+            let count = async {
+                tokio::task::yield_now().await;
+                counts.set(counts.get() + 1);
+                Ok(counts.get().to_string())
+            };
+            latest.text(now, count).await.unwrap()
+        };
+        let (one, other) = tokio::join!(ask(start), ask(start));
+        assert_eq!((&*one, &*other, counts.get()), (b"1".as_slice(), b"1".as_slice(), 1), "both came together");
+        assert_eq!(ask(start + MAX_AGE / 2).await, "1");
+        assert_eq!(ask(start + MAX_AGE).await, "2");
+    }
+
+    #[tokio::test]
+    async fn a_count_that_failed_is_not_kept() {
+        let (latest, now) = (Latest::default(), Instant::now());
+        let failure = Failure::io("counting", &io::Error::other("broken on purpose"));
+        latest.text(now, async { Err(failure) }).await.unwrap_err();
+        assert_eq!(latest.text(now, async { Ok("1".to_owned()) }).await.unwrap(), "1");
+    }
 }
