@@ -12,7 +12,7 @@ pub enum StoreErrorKind {
     Unavailable,
     /// No space: nothing was saved; free space and repeat.
     DiskFull,
-    /// The file system or device failed; do not trust the file until it is checked.
+    /// The file system, the device or the store itself failed; do not trust the file until it is opened again and checked.
     Io,
     /// The data is not what the schema promises.
     Corrupt,
