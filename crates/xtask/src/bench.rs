@@ -92,7 +92,8 @@ fn table(root: &Path) -> Result<String, String> {
         let holds = figure.holds.map_or("", |holds| if holds { "yes" } else { "**no**" });
         let target = figure.target.as_deref().unwrap_or("");
         let note = figure.note.replace('|', "\\|");
-        let _ = writeln!(table, "| `{}` | {} {} | {target} | {holds} | {note} |", figure.name, figure.value, figure.unit);
+        let _ =
+            writeln!(table, "| `{}` | {} {} | {target} | {holds} | {note} |", figure.name, figure.value, figure.unit);
     }
     Ok(table)
 }

@@ -3,7 +3,8 @@
 //! * `test` installs what the tests need and runs every test but the doc tests;
 //! * `setup` only installs;
 //! * `docs` checks the maps of requirements and traps, the benchmark file, lengths of files;
-//! * `bench` reproduces figures of `docs/benchmarks.json`.
+//! * `bench` reproduces figures of `docs/benchmarks.json`;
+//! * `oldest` tests the SQLite store under the oldest rusqlite of its range.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 mod bench;
 mod docs;
 mod maps;
+mod oldest;
 mod run;
 mod setup;
 mod test;
@@ -26,7 +28,8 @@ fn main() -> ExitCode {
         Some("setup") => setup::setup(&root).map(drop),
         Some("docs") => docs::check(&root),
         Some("bench") => bench::bench(&root, &arguments[1..]),
-        other => Err(format!("unknown task `{}`: test, setup, docs or bench", other.unwrap_or(""))),
+        Some("oldest") => oldest::test(&root),
+        other => Err(format!("unknown task `{}`: test, setup, docs, bench or oldest", other.unwrap_or(""))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -232,7 +232,8 @@ impl<'e> Happened<'e> {
                     Duplicates::Harmful => "declares duplicates harmful",
                     _ => "can't collapse a duplicate any more (its deduplication window ends first)",
                 };
-                let message = format!("the last send has no authoritative answer and `{}` {because}: not repeated", spec.name);
+                let message =
+                    format!("the last send has no authoritative answer and `{}` {because}: not repeated", spec.name);
                 (reason::OUTCOME_AMBIGUOUS, ErrorText::new(message))
             }
             Why::Allowance => {
