@@ -20,6 +20,7 @@ mod fence;
 mod history;
 mod keys;
 mod lock;
+mod log;
 mod memory;
 mod migrate;
 mod office;

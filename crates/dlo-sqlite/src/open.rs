@@ -85,8 +85,9 @@ impl OpenOptions {
 /// a quarter less with pages of twice SQLite's default.
 const PAGE_BYTES: u32 = 8_192;
 
-/// Pages that the write-ahead log may have before a commit moves them into the file: 16 MiB in our own files.
-pub(crate) const WAL_PAGES: u32 = 2_048;
+/// Pages that the write-ahead log may have before a commit moves them into the file: 32 MiB in our own files. Most are
+/// moved beside the writer before that ([`crate::log`]).
+pub(crate) const WAL_PAGES: u32 = 4_096;
 
 /// Size to which the write-ahead log is cut when it starts again, in bytes.
 const WAL_BYTES: i64 = 64 * 1_024 * 1_024;

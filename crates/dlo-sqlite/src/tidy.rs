@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use rusqlite::Connection;
 
+use crate::log::Log;
+
 /// How long nothing must have been written before the file is tidied.
 const QUIET: Duration = Duration::from_secs(1);
 /// Pages that one turn gives back: a short transaction.
@@ -17,11 +19,17 @@ const FREE_PAGES_KEPT: i64 = 1_024;
 pub(crate) struct Tidy {
     /// When the last write was, while there is something to tidy.
     wrote: Option<Instant>,
+    log: Log,
 }
 
 impl Tidy {
     /// Something was committed.
-    pub(crate) fn wrote(&mut self) {
+    pub(crate) fn wrote(&mut self, conn: &Connection) {
+        self.log.wrote(conn);
+        self.put_off();
+    }
+
+    fn put_off(&mut self) {
         self.wrote = Some(Instant::now());
     }
 
@@ -36,12 +44,12 @@ impl Tidy {
             return;
         }
         if since_others.is_some_and(|since| since < QUIET) {
-            self.wrote();
+            self.put_off();
             return;
         }
         // Trouble is not reported from here: tidying is tried again after the next write, and verbs report theirs.
         match tidy(conn) {
-            Ok(true) => self.wrote(),
+            Ok(true) => self.put_off(),
             Ok(false) | Err(_) => self.wrote = None,
         }
     }

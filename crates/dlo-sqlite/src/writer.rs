@@ -189,7 +189,7 @@ impl Writer {
     }
 
     fn answer(&mut self, group: Vec<Box<dyn Job>>) {
-        self.tidy.wrote();
+        self.tidy.wrote(&self.conn);
         // Hooks first: who has its answer may rely on it that the others were told.
         if group.iter().any(|job| job.makes_ready()) {
             self.shared.call_hooks();
