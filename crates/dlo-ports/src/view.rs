@@ -33,6 +33,10 @@ pub struct EntryFilter {
     pub destination: Option<DestinationName>,
     /// State, or all.
     pub state: Option<EntryState>,
+    /// CloudEvents `type`, exactly, or all.
+    pub event_type: Option<String>,
+    /// CloudEvents `id` as the producer gave it, exactly, or all. Sources may give the same one.
+    pub source_event_id: Option<String>,
 }
 
 /// A row of an entry list.
@@ -58,6 +62,10 @@ pub struct EntrySummary {
     pub attempts: u32,
     /// Latest failure's class and reason.
     pub last_failure: Option<(Class, Reason)>,
+    /// CloudEvents `type`; `None` if it can't be read.
+    pub event_type: Option<String>,
+    /// CloudEvents `id`; `None` if the producer gave none or it can't be read.
+    pub source_event_id: Option<String>,
 }
 
 /// What the envelope of an entry is, without payload bytes.
@@ -137,6 +145,8 @@ pub struct DeadLetterFilter {
     pub reason: Option<Reason>,
     /// State, or all.
     pub state: Option<DeadLetterState>,
+    /// Hash of the fingerprint ([`Fingerprint::hash`]), or all.
+    pub fingerprint: Option<[u8; 16]>,
 }
 
 /// A dead letter with its history.

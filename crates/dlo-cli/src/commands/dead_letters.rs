@@ -1,6 +1,8 @@
 //! `dlo dead-letters list|show|groups`.
 
-use dlo_core::{Class, DeadLetter, DeadLetterId, DeadLetterState, DestinationName, Reason, limits::MAX_PAGE};
+use dlo_core::{
+    Class, DeadLetter, DeadLetterId, DeadLetterState, DestinationName, Reason, fingerprint, limits::MAX_PAGE,
+};
 use dlo_ports::store::DeadLetterFilter;
 
 use super::paging::Paging;
@@ -52,17 +54,33 @@ pub(crate) struct Which {
     /// Only in this state: open, redriven, reconciled or disposed
     #[arg(long, value_parser = parse_state)]
     state: Option<DeadLetterState>,
+    /// Only of this group, as `dlo dead-letters groups` prints it: fp1_...
+    ///
+    /// With --destination it is found by its index; without, all dead letters are looked through.
+    #[arg(long, value_parser = parse_fingerprint)]
+    fingerprint: Option<[u8; 16]>,
 }
 
 impl Which {
     fn filter(self, context: &Context) -> DeadLetterFilter {
-        let Self { destination, class, reason, state } = self;
-        DeadLetterFilter { tenant: context.listed_tenant(), destination, class, reason, state }
+        let Self { destination, class, reason, state, fingerprint } = self;
+        DeadLetterFilter { tenant: context.listed_tenant(), destination, class, reason, state, fingerprint }
     }
 }
 
 fn parse_state(text: &str) -> std::result::Result<DeadLetterState, String> {
     parse_name(text, &DeadLetterState::ALL, DeadLetterState::as_str)
+}
+
+/// The hash of a fingerprint as it is printed.
+fn parse_fingerprint(text: &str) -> std::result::Result<[u8; 16], String> {
+    let problem = || format!("a fingerprint is fp{} and 32 hexadecimal digits: fp{0}_...", fingerprint::VERSION);
+    let digits = text.strip_prefix(&format!("fp{}_", fingerprint::VERSION)).ok_or_else(problem)?;
+    if digits.len() != 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(problem());
+    }
+    let hash = u128::from_str_radix(digits, 16).map_err(|_| problem())?;
+    Ok(hash.to_be_bytes())
 }
 
 /// Runs one.

@@ -56,6 +56,15 @@ pub(crate) struct List {
     /// Only in this state: ready, waiting, claimed, blocked, manual_review, delivered, dead_lettered or cancelled
     #[arg(long, value_parser = parse_state)]
     state: Option<EntryState>,
+    /// Only of events with this CloudEvents `id`, as their producer gave it
+    ///
+    /// Old history has no index of it: it is searched page by page, newest first, until --limit rows are found; with
+    /// --all always to its end.
+    #[arg(long, value_name = "ID")]
+    event_id: Option<String>,
+    /// Only of events with exactly this CloudEvents `type`; searched for page by page, as with --event-id
+    #[arg(long, value_name = "TYPE")]
+    event_type: Option<String>,
     #[command(flatten)]
     paging: Paging,
 }
@@ -128,7 +137,13 @@ fn rows(entries: &[EntryId], results: &[dlo_ports::store::ActResult]) -> Vec<Act
 
 async fn list(args: List, mut context: Context, outbox: &Outbox) -> Result<Exit> {
     destinations::must_exist(outbox, context.listed_tenant(), args.destination.as_ref()).await?;
-    let filter = EntryFilter { tenant: context.listed_tenant(), destination: args.destination, state: args.state };
+    let filter = EntryFilter {
+        tenant: context.listed_tenant(),
+        destination: args.destination,
+        state: args.state,
+        event_type: args.event_type,
+        source_event_id: args.event_id,
+    };
     let reader = outbox.reader();
     args.paging
         .write::<EntrySummary, EntryRow, _>("entries", &mut context.out, |page| reader.entries(filter.clone(), page))
@@ -162,6 +177,7 @@ async fn selected(
         tenant: Some(context.tenant().clone()),
         destination: Some(destination.clone()),
         state: Some(state),
+        ..EntryFilter::default()
     };
     let mut entries = Vec::new();
     let mut after = None;

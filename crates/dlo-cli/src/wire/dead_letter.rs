@@ -59,7 +59,7 @@ impl From<&DeadLetter> for DeadLetterRow {
 
 impl Row for DeadLetterRow {
     const COLUMNS: &'static [&'static str] =
-        &["TENANT", "DEAD LETTER", "DESTINATION", "EVENT TYPE", "CLASS", "REASON", "CODE", "STATE", "OPENED"];
+        &["TENANT", "DEAD LETTER", "DESTINATION", "EVENT", "EVENT ID", "CLASS", "REASON", "CODE", "STATE", "OPENED"];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -67,6 +67,7 @@ impl Row for DeadLetterRow {
             self.dead_letter.clone(),
             self.destination.clone(),
             or_dash(self.event_type.clone()),
+            or_dash(self.source_event_id.clone()),
             self.class.to_owned(),
             self.reason.clone(),
             self.code.clone(),

@@ -25,6 +25,8 @@ pub(crate) struct EntryRow {
     attempts: u32,
     class: Option<&'static str>,
     reason: Option<String>,
+    event_type: Option<String>,
+    source_event_id: Option<String>,
     #[serde(skip)]
     due_cell: String,
 }
@@ -46,6 +48,8 @@ impl From<&EntrySummary> for EntryRow {
             attempts: summary.attempts,
             class: failure.map(|(class, _)| class.as_str()),
             reason: failure.map(|(_, reason)| reason.to_string()),
+            event_type: summary.event_type.clone(),
+            source_event_id: summary.source_event_id.clone(),
             due_cell: or_dash(summary.due.map(time_cell)),
         }
     }
@@ -63,8 +67,19 @@ impl EntryRow {
 }
 
 impl Row for EntryRow {
-    const COLUMNS: &'static [&'static str] =
-        &["TENANT", "ENTRY", "GEN", "DESTINATION", "STATE", "STATUS", "TRIES", "DUE", "LAST FAILURE"];
+    const COLUMNS: &'static [&'static str] = &[
+        "TENANT",
+        "ENTRY",
+        "GEN",
+        "DESTINATION",
+        "EVENT",
+        "EVENT ID",
+        "STATE",
+        "STATUS",
+        "TRIES",
+        "DUE",
+        "LAST FAILURE",
+    ];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -72,6 +87,8 @@ impl Row for EntryRow {
             self.entry.clone(),
             self.generation.to_string(),
             self.destination.clone(),
+            or_dash(self.event_type.clone()),
+            or_dash(self.source_event_id.clone()),
             self.state_cell(),
             or_dash(self.status.map(str::to_owned)),
             self.tries().to_string(),

@@ -28,6 +28,14 @@ fn a_refused_event_is_quarantined_shown_grouped_redriven_and_delivered() {
     assert_eq!(shown["attempt_history"][0]["http_status"].as_u64(), Some(400));
     let groups = place.json(&["dead-letters", "groups"]);
     assert_eq!((groups.as_array().unwrap().len(), groups[0]["count"].as_u64()), (1, Some(3)));
+    let group = groups[0]["fingerprint"].as_str().unwrap();
+    for destination in [&[][..], &["--destination", "hook"]] {
+        let members = place.json(&[&["dead-letters", "list", "--fingerprint", group][..], destination].concat());
+        assert_eq!(column(&members, "dead_letter"), column(&letters, "dead_letter"));
+    }
+    let nothing = place.json(&["dead-letters", "list", "--fingerprint", "fp1_00000000000000000000000000000000"]);
+    assert_eq!(nothing.as_array().unwrap().len(), 0);
+    place.dlo(&["dead-letters", "list", "--fingerprint", "fp1_12"]).ends(2).says("32 hexadecimal digits");
 
     endpoint.answers("hook", 204);
     let rows = place.json(&["redrive", id, "--reason", "schema mended"]);
@@ -45,6 +53,34 @@ fn a_refused_event_is_quarantined_shown_grouped_redriven_and_delivered() {
     assert_eq!(acts[1]["reason"], "schema mended");
     assert!(acts[0]["actor"].as_str().unwrap().starts_with("local:"));
     assert_eq!(acts[0]["strength"], "asserted");
+}
+
+#[test]
+fn entries_are_found_by_the_producers_event() {
+    let endpoint = Endpoint::start();
+    let place = with_two(&endpoint);
+    place.dlo_reading(&event("evt-1", "t.x", "1"), &["enqueue", "-"]).ends(0);
+    place.dlo(&["run", "--until-empty"]).ends(0).says("1 delivered");
+    endpoint.answers("hook", 400);
+    place.dlo_reading(&event("evt-2", "t.y", "2"), &["enqueue", "-"]).ends(0);
+    place.dlo(&["run", "--until-empty"]).ends(0);
+    place.dlo_reading(&event("evt-3", "t.y", "3"), &["enqueue", "-"]).ends(0);
+    for (flags, expected) in [
+        (&["--event-id", "evt-1"][..], &["delivered"][..]),
+        (&["--event-id", "evt-2"], &["dead_lettered"]),
+        (&["--event-id", "evt-3", "--event-type", "t.y"], &["ready"]),
+        (&["--event-type", "t.y"], &["ready", "dead_lettered"]),
+        (&["--event-id", "evt-1", "--event-type", "t.y", "--all"], &[]),
+        (&["--event-id", "evt"], &[]),
+    ] {
+        let rows = place.json(&[&["entries", "list"][..], flags].concat());
+        assert_eq!(column(&rows, "state"), expected, "{flags:?}");
+    }
+    let rows = place.json(&["entries", "list"]);
+    assert_eq!(column(&rows, "source_event_id"), ["evt-3", "evt-2", "evt-1"]);
+    assert_eq!(column(&rows, "event_type"), ["t.y", "t.y", "t.x"]);
+    place.dlo(&["entries", "list"]).ends(0).shows("EVENT ID").shows("evt-1").shows("t.x");
+    place.dlo(&["dead-letters", "list"]).ends(0).shows("EVENT ID").shows("evt-2").shows("t.y");
 }
 
 #[test]

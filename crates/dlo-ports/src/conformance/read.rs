@@ -72,7 +72,12 @@ pub(super) fn filters_and_states_agree(b: &mut Bench) {
         (EntryState::DeadLettered, Some(dead), Some(Status::DeadLettered)),
         (EntryState::Cancelled, Some(cancelled), None),
     ] {
-        let filter = EntryFilter { destination: Some(name(MAIN)), state: Some(state), tenant: Some(b.tenant.clone()) };
+        let filter = EntryFilter {
+            destination: Some(name(MAIN)),
+            state: Some(state),
+            tenant: Some(b.tenant.clone()),
+            ..Default::default()
+        };
         let rows = b.run(|store| store.entries(filter, ALL)).rows;
         assert_eq!(rows.iter().map(|row| row.key.entry).collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
         assert!(rows.iter().all(|row| row.state == state && row.status == status), "{state}: {rows:?}");
@@ -83,7 +88,11 @@ pub(super) fn filters_and_states_agree(b: &mut Bench) {
 
 pub(super) fn an_entry_is_found_in_every_state(b: &mut Bench) {
     b.main(|main| main.policy.max_retry_attempts = 2);
-    let id = b.entry_at(MAIN);
+    b.apply(spec("other"));
+    let neighbour = b.item("other");
+    b.save(with_event(neighbour, "order.paid", "evt-10"));
+    let item = b.item(MAIN);
+    let id = b.save(with_event(item, "order.created", "evt-1"));
     let mut states = vec![b.state(id)];
     for outcome in [transient(), transient(), delivered()] {
         if b.state(id) == EntryState::DeadLettered {
@@ -95,14 +104,45 @@ pub(super) fn an_entry_is_found_in_every_state(b: &mut Bench) {
         states.push(b.state(id));
         b.outcome(&claimed, outcome);
         states.push(b.state(id));
-        let filter = EntryFilter { state: Some(b.state(id)), ..Default::default() };
+        let filter = EntryFilter { destination: Some(name(MAIN)), state: Some(b.state(id)), ..Default::default() };
         assert_eq!(b.run(|store| store.entries(filter, ALL)).rows.len(), 1, "in exactly one state (I-01)");
+        is_found_by_its_event(b, id);
         b.clock.advance(HOUR);
     }
     let seen: Vec<_> = states.into_iter().map(EntryState::as_str).collect();
     assert_eq!(seen, ["ready", "claimed", "waiting", "claimed", "dead_lettered", "ready", "claimed", "delivered"]);
     let unknown = EntryId::from_bytes([1; 16]);
     assert_eq!(b.run(|store| store.entry(b.tenant.clone(), unknown)), None);
+}
+
+fn with_event(mut item: NewEntry, event_type: &str, id: &str) -> NewEntry {
+    item.envelope.event_type = event_type.into();
+    item.envelope.source_event_id = Some(id.into());
+    item
+}
+
+/// By `evt-1` and `order.created`, exactly, wherever it is.
+fn is_found_by_its_event(b: &Bench, entry: EntryId) {
+    let found = |event_type: Option<&str>, id: Option<&str>| {
+        let filter = EntryFilter {
+            event_type: event_type.map(Into::into),
+            source_event_id: id.map(Into::into),
+            ..Default::default()
+        };
+        b.run(|store| store.entries(filter, ALL)).rows
+    };
+    for (event_type, id) in
+        [(None, Some("evt-1")), (Some("order.created"), None), (Some("order.created"), Some("evt-1"))]
+    {
+        let rows = found(event_type, id);
+        assert_eq!(rows.iter().map(|row| row.key.entry).collect::<Vec<_>>(), [entry], "{event_type:?} {id:?}");
+        let shown = (rows[0].event_type.as_deref(), rows[0].source_event_id.as_deref());
+        assert_eq!(shown, (Some("order.created"), Some("evt-1")));
+        assert_eq!(rows[0], b.entry(entry).summary, "list and look-up must agree");
+    }
+    for (event_type, id) in [(Some("order.paid"), Some("evt-1")), (Some("order"), None), (None, Some("evt"))] {
+        assert_eq!(found(event_type, id), [], "{event_type:?} {id:?}");
+    }
 }
 
 pub(super) fn dead_letters_are_listed_and_grouped(b: &mut Bench) {
@@ -127,9 +167,22 @@ pub(super) fn dead_letters_are_listed_and_grouped(b: &mut Bench) {
         (DeadLetterFilter { reason: Some(first.reason.clone()), ..here.clone() }, 2),
         (DeadLetterFilter { state: Some(DeadLetterState::Open), ..here.clone() }, 2),
         (DeadLetterFilter { state: Some(DeadLetterState::Disposed), ..here.clone() }, 0),
+        (DeadLetterFilter { fingerprint: Some(first.fingerprint.hash), ..Default::default() }, 2),
+        (DeadLetterFilter { fingerprint: Some(busy.fingerprint.hash), ..here.clone() }, 1),
+        (DeadLetterFilter { fingerprint: Some([0; 16]), ..here.clone() }, 0),
     ] {
         assert_eq!(b.run(|store| store.dead_letters(filter.clone(), ALL)).rows.len(), count, "{filter:?}");
     }
+    let of_group =
+        DeadLetterFilter { tenant: Some(b.tenant.clone()), fingerprint: Some(first.fingerprint.hash), ..here.clone() };
+    let mut request = PageRequest { after: None, limit: 1 };
+    for expected in [(second.id, Some(second.seq)), (first.id, None)] {
+        let page = b.run(|store| store.dead_letters(of_group.clone(), request));
+        assert_eq!((page.rows[0].id, page.next), expected, "a group is listed newest first too");
+        request.after = page.next;
+    }
+    let groups = b.run(|store| store.groups(of_group, 10));
+    assert_eq!(groups.iter().map(|group| &group.fingerprint).collect::<Vec<_>>(), [&first.fingerprint]);
     let page = b.run(|store| store.dead_letters(here.clone(), PageRequest { after: None, limit: 1 }));
     assert_eq!((page.rows[0].id, page.next), (busy.id, Some(busy.seq)));
     let groups = b.run(|store| store.groups(here.clone(), 10));

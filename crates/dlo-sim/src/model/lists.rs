@@ -39,6 +39,7 @@ fn takes_dead_letter(filter: &DeadLetterFilter, dead_letter: &DeadLetter) -> boo
         && takes(filter.class.as_ref(), &dead_letter.class)
         && takes(filter.reason.as_ref(), &dead_letter.reason)
         && takes(filter.state.as_ref(), &dead_letter.state)
+        && takes(filter.fingerprint.as_ref(), &dead_letter.fingerprint.hash)
 }
 
 impl Transaction<'_> {
@@ -47,6 +48,8 @@ impl Transaction<'_> {
             takes(filter.tenant.as_ref(), &row.key.tenant)
                 && takes(filter.destination.as_ref(), &row.destination)
                 && takes::<EntryState>(filter.state.as_ref(), &row.state)
+                && (filter.event_type.is_none() || filter.event_type == row.event_type)
+                && (filter.source_event_id.is_none() || filter.source_event_id == row.source_event_id)
         });
         page(rows, |row| row.seq, request)
     }

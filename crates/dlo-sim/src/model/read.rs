@@ -29,6 +29,7 @@ impl Transaction<'_> {
     /// The latest generation as a row of a list.
     pub(super) fn summary(&self, lineage: &Lineage) -> EntrySummary {
         let (entry, state) = lineage.latest(self.now);
+        let envelope = lineage.readable.then_some(&lineage.envelope);
         let held = self
             .state
             .destinations
@@ -45,6 +46,8 @@ impl Transaction<'_> {
             due: (state == EntryState::Waiting).then_some(entry.due),
             attempts: entry.progress.attempts,
             last_failure: entry.progress.last_failure.as_ref().map(|last| (last.class, last.reason.clone())),
+            event_type: envelope.map(|envelope| envelope.event_type.clone()),
+            source_event_id: envelope.and_then(|envelope| envelope.source_event_id.clone()),
         }
     }
 

@@ -31,6 +31,12 @@ macro_rules! dead_letter_select {
     };
 }
 
+const NEWEST_FIRST: &str = dead_letter_select!("WHERE d.seq < ?1 ORDER BY d.seq DESC");
+/// The members of one group, by the index of groups: others are not looked at.
+pub(super) const OF_A_GROUP: &str = dead_letter_select!(
+    "WHERE d.seq < ?1 AND d.tenant = ?2 AND d.destination = ?3 AND d.fingerprint = ?4 ORDER BY d.seq DESC"
+);
+
 /// A dead letter with what only a redrive asks of it.
 pub(crate) struct QuarantineRow {
     /// The record.
@@ -75,9 +81,16 @@ pub(crate) fn dead_letters(
     request: PageRequest,
 ) -> Result<Page<DeadLetter>, StoreError> {
     let mut page = Filling::new(request)?;
-    let mut statement =
-        conn.prepare_cached(dead_letter_select!("WHERE d.seq < ?1 ORDER BY d.seq DESC")).doing("list dead letters")?;
-    let mut rows = statement.query([before(request)]).doing("list dead letters")?;
+    let mut statement;
+    let group = (&filter.tenant, &filter.destination, &filter.fingerprint);
+    let mut rows = if let (Some(tenant), Some(destination), Some(fingerprint)) = group {
+        statement = conn.prepare_cached(OF_A_GROUP).doing("list dead letters")?;
+        statement.query(params![before(request), tenant.as_str(), destination.as_str(), fingerprint])
+    } else {
+        statement = conn.prepare_cached(NEWEST_FIRST).doing("list dead letters")?;
+        statement.query([before(request)])
+    }
+    .doing("list dead letters")?;
     while let Some(row) = rows.next().doing("list dead letters")? {
         let seq = number(row, 0, "seq")?;
         let take = || if takes_row(filter, row)? { Ok(Some(quarantine(row)?.dead_letter)) } else { Ok(None) };
@@ -93,7 +106,11 @@ fn takes_row(filter: &DeadLetterFilter, row: &Row<'_>) -> Result<bool, Unreadabl
         && takes(filter.destination.as_ref().map(dlo_core::DestinationName::as_str), text(row, 5, "destination")?)
         && takes(filter.class.map(Class::as_str), text(row, 8, "class")?)
         && takes(filter.reason.as_ref().map(Reason::as_str), text(row, 9, "reason")?)
-        && takes(filter.state.map(DeadLetterState::as_str), text(row, 31, "state")?))
+        && takes(filter.state.map(DeadLetterState::as_str), text(row, 31, "state")?)
+        && match filter.fingerprint {
+            None => true,
+            Some(wanted) => wanted == bytes16(row, 29, "fingerprint")?,
+        })
 }
 
 fn quarantine(row: &Row<'_>) -> Result<QuarantineRow, Unreadable> {

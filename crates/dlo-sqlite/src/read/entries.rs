@@ -13,11 +13,12 @@ use super::{
     attempts::last_failure_of,
     dead_letters::reason,
     destinations::is_held,
+    envelopes::EventNames,
     scan::{Filling, NotShown, Scan, before, takes},
 };
 use crate::{
     error::Doing,
-    rows::{Unreadable, bytes16, flag, number, optional_text, parsed, text, time},
+    rows::{Unreadable, bytes16, flag, number, optional_integer, optional_text, parsed, text, time},
 };
 
 /// Entries by their latest generation, newest first.
@@ -79,7 +80,11 @@ fn take(
     if filter.state.is_some_and(|wanted| wanted != state) {
         return Ok(None);
     }
-    let mut summary = summary(row, state)?;
+    let event = event_names(conn, row)?;
+    if !takes_event(filter, &event) {
+        return Ok(None);
+    }
+    let mut summary = summary(row, state, event)?;
     if matches!(state, EntryState::Delivered | EntryState::Cancelled) && summary.attempts > 0 {
         let (tenant, entry) = (summary.key.tenant.as_str(), summary.key.entry.as_bytes());
         let last = last_failure_of(conn, tenant, entry, summary.key.generation)?;
@@ -87,6 +92,19 @@ fn take(
     }
     summary.held = state == EntryState::Ready && holds.held(&summary.key.tenant, &summary.destination)?;
     Ok(Some(summary))
+}
+
+/// What history keeps, or what the envelope says.
+fn event_names(conn: &Connection, row: &Row<'_>) -> Result<EventNames, NotShown> {
+    match optional_integer(row, 14, "envelope_ref")? {
+        Some(envelope_ref) => Ok(EventNames::of_envelope(conn, text(row, 1, "tenant")?, envelope_ref)?),
+        None => Ok(EventNames::of_row(row, 15)),
+    }
+}
+
+fn takes_event(filter: &EntryFilter, event: &EventNames) -> bool {
+    (filter.event_type.is_none() || filter.event_type == event.event_type)
+        && (filter.source_event_id.is_none() || filter.source_event_id == event.source_event_id)
 }
 
 fn state(row: &Row<'_>, now: Timestamp) -> Result<EntryState, Unreadable> {
@@ -108,7 +126,7 @@ pub(super) fn ended_state(name: &str) -> Result<EntryState, Unreadable> {
         .ok_or(Unreadable("state"))
 }
 
-fn summary(row: &Row<'_>, state: EntryState) -> Result<EntrySummary, Unreadable> {
+fn summary(row: &Row<'_>, state: EntryState, event: EventNames) -> Result<EntrySummary, Unreadable> {
     let last_failure = match optional_text(row, 12, "last_class")? {
         None => None,
         Some(class) => {
@@ -135,6 +153,8 @@ fn summary(row: &Row<'_>, state: EntryState) -> Result<EntrySummary, Unreadable>
         due: if state == EntryState::Waiting { Some(time(row, 7, "due")?) } else { None },
         attempts: number(row, 11, "attempts")?,
         last_failure,
+        event_type: event.event_type,
+        source_event_id: event.source_event_id,
     })
 }
 

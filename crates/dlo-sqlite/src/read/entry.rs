@@ -15,7 +15,7 @@ use super::{
     dead_letters::counters,
     destinations::is_held,
     entries::{ended_state, status_of_ended},
-    envelopes::{envelope_view, view_of_history},
+    envelopes::{EventNames, envelope_view, view_of_history},
 };
 use crate::{
     error::Doing,
@@ -53,7 +53,7 @@ pub(crate) fn entry(
         (Some((entry, envelope_ref)), _) => {
             let held = entry.state(now) == EntryState::Ready && is_held(conn, tenant, &entry.destination)?;
             EntryView {
-                summary: live_summary(&entry, now, held),
+                summary: live_summary(&entry, now, held, EventNames::of_envelope(conn, tenant.as_str(), envelope_ref)?),
                 operation_key: entry.operation_key.clone(),
                 envelope: envelope_view(conn, tenant, envelope_ref)?,
                 last_failure: entry.progress.last_failure.clone(),
@@ -63,7 +63,7 @@ pub(crate) fn entry(
             }
         }
         (None, Some(latest)) => EntryView {
-            summary: ended_summary(tenant, id, latest),
+            summary: ended_summary(tenant, id, latest, latest_event(conn, tenant, latest)?),
             operation_key: latest.operation_key.clone(),
             envelope: ended_envelope(conn, tenant, &ended)?,
             last_failure: latest.last_failure.clone(),
@@ -143,7 +143,19 @@ fn ended_envelope(
     Ok(whole.or_else(|| ended.last().and_then(|latest| latest.envelope.clone())))
 }
 
-fn live_summary(entry: &Entry, now: Timestamp, held: bool) -> EntrySummary {
+/// What names the event of an ended generation, as a list says it: by its own row.
+fn latest_event(conn: &Connection, tenant: &TenantId, latest: &EndedRow) -> Result<EventNames, StoreError> {
+    match (latest.envelope_ref, &latest.envelope) {
+        (Some(envelope_ref), _) => EventNames::of_envelope(conn, tenant.as_str(), envelope_ref),
+        (None, Some(kept)) => Ok(EventNames {
+            event_type: Some(kept.event_type.clone()).filter(|text| !text.is_empty()),
+            source_event_id: kept.source_event_id.clone(),
+        }),
+        (None, None) => Ok(EventNames::default()),
+    }
+}
+
+fn live_summary(entry: &Entry, now: Timestamp, held: bool, event: EventNames) -> EntrySummary {
     let state = entry.state(now);
     EntrySummary {
         key: entry.key.clone(),
@@ -156,10 +168,12 @@ fn live_summary(entry: &Entry, now: Timestamp, held: bool) -> EntrySummary {
         due: (state == EntryState::Waiting).then_some(entry.due),
         attempts: entry.progress.attempts,
         last_failure: entry.progress.last_failure.as_ref().map(|last| (last.class, last.reason.clone())),
+        event_type: event.event_type,
+        source_event_id: event.source_event_id,
     }
 }
 
-fn ended_summary(tenant: &TenantId, entry: EntryId, latest: &EndedRow) -> EntrySummary {
+fn ended_summary(tenant: &TenantId, entry: EntryId, latest: &EndedRow, event: EventNames) -> EntrySummary {
     let state = latest.view.state;
     EntrySummary {
         key: EntryKey { tenant: tenant.clone(), entry, generation: latest.view.generation },
@@ -172,5 +186,7 @@ fn ended_summary(tenant: &TenantId, entry: EntryId, latest: &EndedRow) -> EntryS
         due: None,
         attempts: latest.attempts,
         last_failure: latest.last_failure.as_ref().map(|last| (last.class, last.reason.clone())),
+        event_type: event.event_type,
+        source_event_id: event.source_event_id,
     }
 }

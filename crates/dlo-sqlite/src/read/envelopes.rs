@@ -22,6 +22,33 @@ pub(super) fn envelope_view(
     Ok(row.and_then(|row| view_of_row(row, 0)))
 }
 
+/// What names an event: its CloudEvents `type`, and the `id` that the producer gave it.
+#[derive(Default)]
+pub(super) struct EventNames {
+    pub(super) event_type: Option<String>,
+    pub(super) source_event_id: Option<String>,
+}
+
+impl EventNames {
+    /// Out of the row of an envelope; nothing if that is gone.
+    pub(super) fn of_envelope(conn: &Connection, tenant: &str, envelope_ref: i64) -> Result<Self, StoreError> {
+        let mut statement = conn.prepare_cached(include_str!("../sql/read/event.sql")).doing("read an envelope")?;
+        let mut rows = statement.query(params![envelope_ref, tenant]).doing("read an envelope")?;
+        let row = rows.next().doing("read an envelope")?;
+        Ok(row.map(|row| Self::of_row(row, 0)).unwrap_or_default())
+    }
+
+    /// Out of two columns: event_type, source_event_id. What can't be read is absent, so that its entry is listed still.
+    pub(super) fn of_row(row: &Row<'_>, first: usize) -> Self {
+        let name = |index, column| optional_text(row, index, column).ok().flatten().map(str::to_owned);
+        Self {
+            // History says '' of an envelope that was gone when its entry ended.
+            event_type: name(first, "event_type").filter(|text| !text.is_empty()),
+            source_event_id: name(first + 1, "source_event_id"),
+        }
+    }
+}
+
 /// The view out of five columns: envelope, meta_schema, meta, payload_size, payload_sha256; `None` if it is unreadable.
 pub(super) fn view_of_row(row: &Row<'_>, first: usize) -> Option<EnvelopeView> {
     let read = || -> Result<_, Unreadable> {

@@ -25,6 +25,7 @@ pub(crate) fn groups(conn: &Connection, filter: &DeadLetterFilter, limit: usize)
             filter.reason.as_ref().map(Reason::as_str),
             filter.state.map(DeadLetterState::as_str),
             limit as i64,
+            filter.fingerprint,
         ])
         .doing("group dead letters")?;
     let mut groups = Vec::new();

@@ -4,7 +4,7 @@
 use dlo_core::{DestinationSpec, EntryId, EntryState, TenantId};
 use dlo_ports::store::{DeadLetterFilter, EntryAct, EntryFilter, HoldAct, PageRequest};
 
-use super::{dead_letter, dead_letters, destinations, entries, entry, groups, stats};
+use super::{dead_letter, dead_letters, dead_letters::OF_A_GROUP, destinations, entries, entry, groups, stats};
 use crate::testing::{ALL, HARMFUL, MAIN, REVIEWED, World, busy, delivered, name, refused, spec, tenant};
 
 fn listed(world: &World, filter: &EntryFilter, limit: usize) -> Vec<(EntryId, EntryState)> {
@@ -53,6 +53,33 @@ fn lists_read_their_indexes_in_order() {
     let plan: Vec<String> =
         statement.query_map([1, 1, 1, 1], |row| row.get::<_, String>(3)).unwrap().collect::<Result<_, _>>().unwrap();
     assert!(plan.iter().all(|line| !line.contains("TEMP B-TREE") && !line.contains("SCAN")), "{plan:#?}");
+    let mut statement = world.conn.prepare(&format!("EXPLAIN QUERY PLAN {OF_A_GROUP}")).unwrap();
+    let plan: Vec<String> =
+        statement.query_map([1, 1, 1, 1], |row| row.get::<_, String>(3)).unwrap().collect::<Result<_, _>>().unwrap();
+    assert!(plan[0].contains("USING INDEX dlo_dead_letter_group"), "{plan:#?}");
+    assert!(plan.iter().all(|line| !line.contains("TEMP B-TREE") && !line.contains("SCAN")), "{plan:#?}");
+}
+
+#[test]
+fn an_entry_without_its_envelope_is_listed_without_a_name() {
+    let mut world = World::new();
+    world.ended(MAIN, delivered());
+    world.dead(MAIN);
+    world.save(MAIN);
+    let list = |world: &World| entries(&world.conn, world.now, &EntryFilter::default(), ALL).unwrap().rows;
+    assert!(list(&world).iter().all(|row| row.event_type.as_deref() == Some("test.happened")));
+    // History says '' of an envelope that was gone when its entry ended.
+    world.conn.execute("UPDATE dlo_history SET event_type = '', source_event_id = NULL", []).unwrap();
+    world.conn.execute("DELETE FROM dlo_envelope", []).unwrap();
+    let rows = list(&world);
+    let names: Vec<_> = rows.iter().map(|row| (row.event_type.as_deref(), row.source_event_id.as_deref())).collect();
+    assert_eq!(names, [(None, None); 3]);
+    for row in rows.into_iter().filter(|row| row.state.is_terminal()) {
+        let view = entry(&world.conn, world.now, &tenant(), row.key.entry).unwrap().unwrap();
+        assert_eq!(view.summary, row, "list and look-up must agree");
+    }
+    let empty = EntryFilter { event_type: Some(String::new()), ..EntryFilter::default() };
+    assert_eq!(listed(&world, &empty, 10), []);
 }
 
 #[test]

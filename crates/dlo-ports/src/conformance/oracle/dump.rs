@@ -107,7 +107,11 @@ impl Side {
                 ..envelope
             });
         }
-        view.envelope = view.envelope.filter(|_| !self.damaged);
+        if self.damaged {
+            view.envelope = None;
+            view.summary.event_type = None;
+            view.summary.source_event_id = None;
+        }
         view
     }
 
