@@ -1,7 +1,7 @@
 -- Latest generations, newest first: live rows, history and quarantine merged by sequence, each read through its own
 -- index, so that a page stops early. ?1 sequence to stay below; ?2, ?3, ?4 whether to look at live rows, history,
--- quarantine. History has what
--- identifies the event; of the others its envelope is looked up, only for rows that are shown or compared. What ended in history has no later generation; what was redriven has one.
+-- quarantine. What ended in history has no later generation; what was redriven has one. History has the names of the
+-- event; of the others the envelope is looked up, for rows that pass the other filters only.
 SELECT seq, tenant, entry, generation, destination, 'live' AS place, created, due, status, manual_review,
        claim_token IS NOT NULL AS claimed, attempts, last_class, last_reason, envelope_ref, NULL, NULL
 FROM dlo_entry
