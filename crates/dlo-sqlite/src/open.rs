@@ -90,7 +90,7 @@ const PAGE_BYTES: u32 = 8_192;
 pub(crate) const WAL_PAGES: u32 = 4_096;
 
 /// Size to which the write-ahead log is cut when it starts again, in bytes.
-const WAL_BYTES: i64 = 64 * 1_024 * 1_024;
+pub(crate) const WAL_BYTES: i64 = WAL_PAGES as i64 * PAGE_BYTES as i64;
 
 /// Page cache of the writer, in KiB.
 const WRITER_CACHE_KIB: i64 = 16 * 1_024;

@@ -105,14 +105,14 @@ async fn a_verb_that_does_not_fit_spoils_no_other_of_its_group() {
 #[tokio::test]
 async fn the_write_ahead_log_stays_bounded() {
     let bench = Bench::new();
-    for batch in 0..60 {
+    for batch in 0..240 {
         bench.store.enqueue((batch * 100..batch * 100 + 100).map(large).collect()).await.unwrap();
     }
     let log = std::fs::metadata(bench.folder.path().join("dlo.db-wal")).unwrap().len();
     let file = std::fs::metadata(bench.path()).unwrap().len();
     assert!(file > 20 * 1_024 * 1_024, "checkpoints moved the pages into the file: {file}");
-    // 4,096 pages of 8 KiB and the group that crosses the mark.
-    assert!(log < 40 * 1_024 * 1_024, "{log}");
+    // 32 MiB, what may come on top before the writer waits for the mover, and the group that crosses the mark.
+    assert!(log < 56 * 1_024 * 1_024, "{log}");
 }
 
 #[tokio::test]
