@@ -43,6 +43,8 @@ pub struct Hold {
     pub since: Timestamp,
     /// When one entry may be tried; [`Timestamp::MAX`] when only a person may end it.
     pub next_probe: Timestamp,
+    /// When that time was set: it shows that the clock was ahead then.
+    pub next_probe_set: Timestamp,
     /// Probes that began and were not followed by a success, one in flight included; the wait doubles with each, up to
     /// `probe_max`.
     pub failed_probes: u32,
@@ -51,11 +53,11 @@ pub struct Hold {
 impl Hold {
     /// Whether one entry may be tried now.
     ///
-    /// A hold can't have begun after now: where it says so, the clock was ahead when it was saved, and the time of its next
-    /// probe is as wrong. It is due then, so that a corrected clock does not keep a destination held for as long as it
-    /// was ahead; who takes the probe brings the beginning back to now. A hold that only a person may end stays.
+    /// The time of a probe can't have been set after now: where it says so, the clock was ahead then, and that time is as
+    /// wrong. It is due then, so that a corrected clock does not keep a destination held for as long as it was ahead; who
+    /// takes the probe sets it by the right clock. A hold that only a person may end stays.
     pub fn is_probe_due(&self, now: Timestamp) -> bool {
-        self.next_probe <= now || (now < self.since && self.next_probe != Timestamp::MAX)
+        self.next_probe <= now || (now < self.next_probe_set && self.next_probe != Timestamp::MAX)
     }
 }
 

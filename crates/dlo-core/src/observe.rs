@@ -91,6 +91,7 @@ pub fn begin_probe(health: &Health, policy: &DeliveryPolicy, now: Timestamp) -> 
             // After a clock that was ahead, only the first probe is due by that ([`Hold::is_probe_due`]).
             hold.since = hold.since.min(now);
             hold.next_probe = now.after(probe_wait(policy.breaker, hold.failed_probes).max(policy.emission_deadline));
+            hold.next_probe_set = now;
         }
     }
     Some(probing)
@@ -118,6 +119,7 @@ pub fn emitter_unknown(health: &Health, policy: &DeliveryPolicy, now: Timestamp)
         reason: reason::EMITTER_UNKNOWN,
         since: before.map_or(now, |hold| hold.since.min(now)),
         next_probe: now.after(probe_wait(policy.breaker, failed_probes)),
+        next_probe_set: now,
         failed_probes,
     });
     Some(held)
@@ -221,6 +223,7 @@ impl Automaton<'_> {
             reason: reason.clone(),
             since: self.now,
             next_probe: self.now.after(self.policy.breaker.probe_min),
+            next_probe_set: self.now,
             failed_probes: 0,
         });
     }
@@ -237,8 +240,10 @@ impl Automaton<'_> {
         if let Some(hold) = &mut self.health.hold
             && hold.next_probe != Timestamp::MAX
         {
-            let wait = probe_wait(self.policy.breaker, hold.failed_probes);
-            hold.next_probe = hold.next_probe.min(self.now.after(wait));
+            let due = self.now.after(probe_wait(self.policy.breaker, hold.failed_probes));
+            if due < hold.next_probe {
+                (hold.next_probe, hold.next_probe_set) = (due, self.now);
+            }
         }
     }
 

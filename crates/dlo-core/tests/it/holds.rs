@@ -233,6 +233,23 @@ fn a_hold_from_a_clock_that_was_ahead_is_due_for_one_probe() {
     assert_eq!(emitter_unknown(&again, &policy(), right), None, "nothing to write while it is not due");
 }
 
+/// The hold began in time; the clock jumped ahead, a probe was taken and failed, and the clock came back.
+#[test]
+fn a_probe_on_a_clock_that_was_ahead_delays_no_later_probe() {
+    let ahead = NOW.after(MINUTE * 60 * 24 * 9);
+    let probing = begin_probe(&held_by_breaker(), &policy(), ahead).unwrap();
+    let failed = see(&probing, &[transient(1)], MANY, ahead);
+    let right = NOW.after(MINUTE);
+    for health in [probing, failed] {
+        assert_eq!(health.admission(right), Admission::Probe);
+        let again = begin_probe(&health, &policy(), right).unwrap();
+        assert!(
+            matches!(again.admission(right), Admission::Held(until) if until <= right.after(MINUTE * 5)),
+            "one at a time"
+        );
+    }
+}
+
 #[test]
 fn a_clock_that_was_ahead_ends_no_hold_by_a_restore() {
     let mut held = held_by_breaker();
@@ -249,6 +266,7 @@ fn a_hold_by_a_restore_ends_by_a_person_only() {
         reason: reason::OUTCOME_AMBIGUOUS,
         since: NOW,
         next_probe: Timestamp::MAX,
+        next_probe_set: NOW,
         failed_probes: 0,
     };
     let held = Health { hold: Some(hold), probe_requested: true, ..Health::default() };

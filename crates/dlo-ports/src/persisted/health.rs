@@ -49,6 +49,9 @@ struct HoldRow {
     reason: String,
     since: i64,
     next_probe: i64,
+    /// Rows that were saved without it: as `since`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_probe_set: Option<i64>,
     failed_probes: u32,
 }
 
@@ -71,6 +74,7 @@ pub fn encode_health(health: &Health) -> String {
             reason: hold.reason.as_str().to_owned(),
             since: hold.since.as_micros(),
             next_probe: hold.next_probe.as_micros(),
+            next_probe_set: (hold.next_probe_set != hold.since).then(|| hold.next_probe_set.as_micros()),
             failed_probes: hold.failed_probes,
         }),
         probe_requested: health.probe_requested,
@@ -116,6 +120,7 @@ fn hold(row: HoldRow) -> Result<Hold, PersistedError> {
         reason: Reason::new(&row.reason).map_err(|error| bad("reason", error.rule))?,
         since: Timestamp::from_micros(row.since),
         next_probe: Timestamp::from_micros(row.next_probe),
+        next_probe_set: Timestamp::from_micros(row.next_probe_set.unwrap_or(row.since)),
         failed_probes: row.failed_probes,
     })
 }

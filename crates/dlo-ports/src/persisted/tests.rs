@@ -127,6 +127,7 @@ fn full_health() -> Health {
             reason: dlo_core::reason::HTTP_UNAVAILABLE,
             since: Timestamp::from_micros(1_764_504_000_000_001),
             next_probe: Timestamp::MAX,
+            next_probe_set: Timestamp::from_micros(1_764_504_000_000_001),
             failed_probes: 3,
         }),
         probe_requested: true,
