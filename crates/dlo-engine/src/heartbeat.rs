@@ -10,7 +10,10 @@ pub(crate) async fn run(shared: &Shared) -> Infallible {
     let every = shared.options.lease / 3;
     loop {
         shared.env.sleep(every).await;
-        renew(shared).await;
+        // The start may take longer than this where the store fails; before it there is no lease, only a wrong `Fenced`.
+        if shared.has_lease() {
+            renew(shared).await;
+        }
     }
 }
 

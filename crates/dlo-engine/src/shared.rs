@@ -45,6 +45,9 @@ impl Phase {
     }
 }
 
+/// The end of the lease before there is one: later than any time, so that it is not over either.
+const NO_LEASE: i64 = i64::MAX;
+
 /// The place of a lane in the register of lanes.
 pub(crate) struct Slot {
     /// What it drains.
@@ -129,7 +132,7 @@ impl Shared {
             watch_lanes: AtomicBool::new(false),
             next_look: AtomicI64::new(i64::MAX),
             clock: StoreClock::default(),
-            lease_until: AtomicI64::new(i64::MAX),
+            lease_until: AtomicI64::new(NO_LEASE),
             orphans: Mutex::default(),
             set_aside: Mutex::default(),
             paced: Mutex::default(),
@@ -175,6 +178,11 @@ impl Shared {
             DrainMode::Plain => Timestamp::MAX,
         };
         self.lease_until.store(until.as_micros(), Ordering::Release);
+    }
+
+    /// Whether the store has ever given this process a lease.
+    pub(crate) fn has_lease(&self) -> bool {
+        self.lease_until.load(Ordering::Acquire) != NO_LEASE
     }
 
     /// Whether the lease may be over, so that others may have taken what this process holds.

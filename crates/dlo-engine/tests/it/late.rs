@@ -174,3 +174,16 @@ fn a_refused_claim_stays_wanted() {
     office.run_for(10 * SECOND).unwrap();
     assert_eq!((office.stats("one").delivered_total, office.stats("two").delivered_total), (1, 1));
 }
+
+/// The lock file has no room when the engine starts, for longer than renewals are apart: there is no lease to renew yet.
+#[test]
+fn i01_a_start_that_takes_longer_than_the_lease_is_no_lost_lease() {
+    let mut office = Office::new();
+    office.options.lease = MINUTE;
+    let log = office.answering("own", delivered());
+    office.destination("one", "own", |spec| spec.policy.emission_deadline = 5 * SECOND);
+    office.enqueue("one", 5);
+    office.store.faults("start_worker", [Fault::Fail(StoreErrorKind::DiskFull); 40]);
+    office.run_until(Until::Empty).unwrap();
+    delivered_once(&office, &log, 5);
+}
