@@ -20,7 +20,7 @@ pub(crate) fn open(path: &Path) -> Connection {
     conn.set_prepared_statement_cache_capacity(128);
     conn.execute_batch(
         "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 2048;
+         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 4096;
          PRAGMA journal_size_limit = 67108864; PRAGMA foreign_keys = 0;",
     )
     .expect("the settings are taken");
