@@ -17,7 +17,11 @@ pub(crate) struct EngineLock {
 
 impl EngineLock {
     /// Takes the lock of a database file, or says which process holds it.
+    ///
+    /// The lock and the write-ahead log go by the name of the file: under a second name (a hard link) a second engine
+    /// would send everything again, so that a file with more than one is refused.
     pub(crate) fn take(database: &Path) -> Result<Self, StoreError> {
+        only_name(database)?;
         let path = path_of(database);
         let unusable = |error: std::io::Error| {
             let (kind, way_out) = match error.kind() {
@@ -42,6 +46,24 @@ impl EngineLock {
     }
 }
 
+#[cfg(unix)]
+fn only_name(database: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    match std::fs::metadata(database).map(|metadata| metadata.nlink()) {
+        Ok(names) if names > 1 => Err(StoreError::new(
+            StoreErrorKind::Fenced,
+            format!("the file has {names} names (hard links), an engine needs it to have one: remove the others"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn only_name(_: &Path) -> Result<(), StoreError> {
+    Ok(())
+}
+
 fn path_of(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(SUFFIX);
@@ -61,4 +83,25 @@ fn held(file: &mut File, path: &Path) -> StoreError {
             path.display()
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panics")]
+
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_with_a_second_name_is_refused_under_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one.db"), folder.path().join("two.db"));
+        std::fs::write(&one, "").unwrap();
+        std::fs::hard_link(&one, &two).unwrap();
+        for name in [&one, &two] {
+            assert_eq!(EngineLock::take(name).unwrap_err().kind(), StoreErrorKind::Fenced);
+        }
+        std::fs::remove_file(&two).unwrap();
+        EngineLock::take(&one).unwrap();
+    }
 }
