@@ -184,9 +184,12 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// What other people wrote may steer a terminal: control characters become blanks.
+/// What other people wrote may steer a terminal or turn a line around: control and direction marks become blanks.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
 }
 
 /// Whether stderr is read by a program, which wants one JSON object a line of everything.

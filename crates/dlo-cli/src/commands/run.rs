@@ -12,7 +12,7 @@ use dlo_ports::store::DestinationView;
 use super::{destinations, drift};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::output::{note, warn};
 
 mod metrics;
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, context: Context) -> Result<Exit> {
     let options = narrowed(&args, &context);
     if let Some(stored) = unless_unreadable(destinations::all(&outbox, None).await.map(Some))? {
         warn_of_unknown(&options, &stored);
-        check_leases(&options, &stored)?;
+        warn_of_leases(&options, &stored);
     }
     let engine = outbox.engine(options)?;
     let metrics = metrics::start(&context.config.metrics, &outbox, engine.handle()).await?;
@@ -120,15 +120,15 @@ fn warn_of_unknown(options: &EngineOptions, stored: &[DestinationView]) {
     }
 }
 
-/// A page that takes longer than the lease would be taken away while it is being worked on.
-fn check_leases(options: &EngineOptions, stored: &[DestinationView]) -> Result {
+/// A page that takes longer than the lease is claimed in smaller parts: that is worth knowing, and no reason to keep
+/// other destinations waiting.
+fn warn_of_leases(options: &EngineOptions, stored: &[DestinationView]) {
     for view in stored {
         let spec = &view.destination.spec;
-        options.validate_against(&spec.policy).map_err(|error| {
-            Failure::new(Exit::Usage, "engine.options_invalid", format!("destination `{}`: {error}", spec.name))
-        })?;
+        if let Err(error) = options.validate_against(&spec.policy) {
+            warn(&format!("destination `{}` is claimed in smaller pages: {error}", spec.name));
+        }
     }
-    Ok(())
 }
 
 async fn tell_end(ended: Ended, outbox: &Outbox) -> Result {

@@ -56,6 +56,17 @@ fn scopes_narrow_the_engine() {
     assert_eq!(column(&left, "destination"), ["b", "b", "b"]);
 }
 
+/// One destination whose page does not fit in the lease is told, and delivered in smaller pages beside the others.
+#[test]
+fn a_page_longer_than_the_lease_stops_no_start() {
+    let place = Place::with(&destination("hook", "noop", "tolerated", "t.*", ""));
+    place.dlo_reading(&events(3, "t.x"), &["enqueue", "-"]).ends(0);
+    let short = "[engine]\nlease = \"1s\"\n[policy]\npage = 1\nemission_deadline = \"500ms\"\n";
+    place.write("short.toml", short);
+    let run = ["--config", "short.toml", "--store", "dlo.db", "run", "--until-empty"];
+    place.dlo(&run).ends(0).says("smaller pages").says("3 delivered");
+}
+
 /// Rows of a destination that can't be read are told and skipped, at each start (trap D10).
 #[test]
 fn an_unreadable_destination_stops_no_other() {
