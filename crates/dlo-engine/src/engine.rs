@@ -156,7 +156,8 @@ async fn lanes_gone(shared: &Shared) {
 }
 
 /// Ends the worker, so that what it could not settle or give back is recovered at once by the next start. It is tried
-/// once: without it, the next start or the end of the lease does the same.
+/// once: without it, the next start or the end of the lease does the same. A store that fails for good ends the run as
+/// failed even here, where nothing was left to do: whoever started it should know.
 async fn stop_worker(shared: &Shared) {
     let stopped = tokio::select! {
         biased;
@@ -166,6 +167,6 @@ async fn stop_worker(shared: &Shared) {
     if let Err(error) = stopped
         && error.kind() != StoreErrorKind::Fenced
     {
-        shared.trouble.failed("stop_worker", &error);
+        shared.store_failed("stop_worker", error);
     }
 }

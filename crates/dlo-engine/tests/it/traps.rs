@@ -171,6 +171,19 @@ fn d06_claiming_stops_while_the_store_fails() {
     office.check();
 }
 
+/// A store that breaks at the very end is told too: whoever started the run should know, although all was delivered.
+#[test]
+fn d06_a_store_that_breaks_at_the_end_is_told() {
+    let office = Office::new();
+    office.answering("own", delivered());
+    office.destination("one", "own", |_| {});
+    office.enqueue("one", 10);
+    office.store.faults("stop_worker", [Fault::Fail(StoreErrorKind::Io)]);
+    assert_eq!(office.run_until(Until::Empty).unwrap_err().code(), "store.io");
+    office.run_until(Until::Empty).unwrap();
+    office.check();
+}
+
 /// An error that does not pass ends the run, with its code, and loses nothing.
 #[test]
 fn d06_a_broken_store_ends_the_run_and_loses_nothing() {
