@@ -89,12 +89,12 @@ fn against(peer: &Peer, options: &Options) -> Vec<Figure> {
             }
         }
     }
-    let units = ["entries", "entries", "failed attempts"];
+    let units = ["entries", "entries", "entries, failed attempts"];
     let mut figures = Vec::new();
     for (index, kind) in KINDS.into_iter().enumerate() {
         let (ratio, our, their) = &ratios[kind];
         let mut note = format!(
-            "{} {}/s: ours {:.0}, {} {:.0}; {}; {}{}",
+            "{} {}: ours {:.0}/s, {} {:.0}/s; {}; {}{}",
             counts[index],
             units[index],
             our.median(),
