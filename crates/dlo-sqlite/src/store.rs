@@ -265,16 +265,24 @@ impl SqliteStore {
 }
 
 impl Drop for SqliteStore {
+    /// The writer's connection is closed last and alone: SQLite then moves the whole log into the file and removes it,
+    /// so that the file alone is the database. Connections that close at the same moment may each leave that to another.
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::Release);
-        self.queues = None;
-        let own = std::thread::current().id();
-        for thread in self.threads.drain(..) {
-            // A hook may hold the last reference: its thread can't wait for itself.
-            if thread.thread().id() != own {
-                let _ = thread.join();
-            }
+        let writer = self.threads.pop();
+        if let Some(Queues { writes, drain, views }) = self.queues.take() {
+            drop((drain, views));
+            self.threads.drain(..).for_each(join);
+            drop(writes);
         }
+        writer.into_iter().for_each(join);
+    }
+}
+
+/// Waits for a thread. A hook may hold the last reference to the store: its thread can't wait for itself.
+fn join(thread: JoinHandle<()>) {
+    if thread.thread().id() != std::thread::current().id() {
+        let _ = thread.join();
     }
 }
 

@@ -105,13 +105,15 @@ impl Writer {
                 Some(job) => job,
                 None => match self.wait() {
                     Some(job) => job,
-                    None => return,
+                    None => break,
                 },
             };
             let mut group = vec![first];
             carried = self.gather(&mut group);
             self.commit(group);
         }
+        // The mover of the log has a connection, too: it goes before the writer's.
+        self.tidy = Tidy::default();
     }
 
     /// The next job; looks after the file and for changes by others in the meantime. `None` when the store is dropped.

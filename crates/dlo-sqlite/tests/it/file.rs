@@ -115,6 +115,20 @@ async fn the_write_ahead_log_stays_bounded() {
     assert!(log < 56 * 1_024 * 1_024, "{log}");
 }
 
+/// Whoever copies the file of a store that was closed has everything.
+#[tokio::test]
+async fn a_closed_store_leaves_one_file() {
+    for round in 0..30 {
+        let bench = Bench::new();
+        bench.store.enqueue((0..20).map(large).collect()).await.unwrap();
+        bench.store.stats().await.unwrap();
+        let Bench { store, folder, .. } = bench;
+        drop(store);
+        let log = std::fs::metadata(folder.path().join("dlo.db-wal")).map_or(0, |log| log.len());
+        assert_eq!(log, 0, "round {round}");
+    }
+}
+
 #[tokio::test]
 async fn retention_bounds_the_file() {
     let bench = Bench::new();
