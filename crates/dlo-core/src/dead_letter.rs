@@ -95,13 +95,18 @@ pub fn unreadable(id: DeadLetterId, destination: &DestinationName, problem: Unre
 
 /// The dead letter that a person makes of an entry in manual review: its class and reason are those of the last
 /// failure, `note` is the person's reason.
-pub fn by_operator(id: DeadLetterId, entry: &crate::Entry, note: &crate::text::ActText) -> DeadLetterDraft {
+pub fn by_operator(
+    id: DeadLetterId,
+    last_failure: Option<&LastFailure>,
+    destination: &DestinationName,
+    note: &crate::text::ActText,
+) -> DeadLetterDraft {
     let code = crate::reason::DEAD_LETTERED_BY_OPERATOR;
-    let (class, reason, text) = match &entry.progress.last_failure {
+    let (class, reason, text) = match last_failure {
         Some(failure) => (failure.class, failure.reason.clone(), failure.text.clone()),
         None => (Class::Unknown, code.clone(), ErrorText::new("no attempt failed before")),
     };
-    let fingerprint = crate::fingerprint::fingerprint(class, &reason, &entry.destination, text.as_str());
+    let fingerprint = crate::fingerprint::fingerprint(class, &reason, destination, text.as_str());
     DeadLetterDraft { id, class, reason, code, message: ErrorText::new(note.as_str()), rule: None, fingerprint }
 }
 

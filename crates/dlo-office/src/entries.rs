@@ -3,13 +3,8 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use dlo_core::{
-    Class, DeadLetterDraft, DeadLetterId, EntryId, TenantId, Timestamp,
-    fingerprint::fingerprint,
-    reason,
-    text::{ActText, ErrorText},
-};
-use dlo_ports::store::{ActResult, EntryAct, EntryView};
+use dlo_core::{DeadLetterId, EntryId, TenantId, Timestamp, dead_letter::by_operator, text::ActText};
+use dlo_ports::store::{ActResult, EntryAct};
 
 use crate::{
     Authority, Office, OfficeError, acts,
@@ -59,7 +54,8 @@ impl Office {
         self.act_on_entries(tenant, items, Act { name: acts::RETRY_NOW, reason, detail }).await
     }
 
-    /// Puts entries in manual review into quarantine. The dead letter keeps the failure that set the entry aside.
+    /// Puts entries in manual review into quarantine. The dead letter keeps the failure that set the entry aside,
+    /// and has the reason as its message.
     /// Results in order. Needs `triage`.
     pub async fn dead_letter(
         &self,
@@ -67,35 +63,22 @@ impl Office {
         entries: &[EntryId],
         reason: &str,
     ) -> Result<Vec<ActResult>, OfficeError> {
-        let reason = Some(required_reason(acts::DEAD_LETTER, reason)?);
+        let reason = required_reason(acts::DEAD_LETTER, reason)?;
         self.permit_entries(acts::DEAD_LETTER, Authority::Triage, tenant, entries).await?;
         let mut items = Vec::with_capacity(entries.len());
         for entry in entries {
             let found = self.read.entry(tenant.clone(), *entry).await.map_err(store_error(0, entries.len()))?;
             if let Some(view) = found {
-                items.push((*entry, EntryAct::DeadLetter(Box::new(self.draft(&view)))));
+                let id = DeadLetterId::new(self.env.now(), self.random());
+                let draft = by_operator(id, view.last_failure.as_ref(), &view.summary.destination, &reason);
+                items.push((*entry, EntryAct::DeadLetter(Box::new(draft))));
             }
         }
         let found: Vec<EntryId> = items.iter().map(|(entry, _)| *entry).collect();
-        let act = Act { name: acts::DEAD_LETTER, reason, detail: BTreeMap::new() };
+        let act = Act { name: acts::DEAD_LETTER, reason: Some(reason), detail: BTreeMap::new() };
         let results: BTreeMap<EntryId, ActResult> =
             found.into_iter().zip(self.act_on_entries(tenant, items, act).await?).collect();
         Ok(entries.iter().map(|entry| results.get(entry).cloned().unwrap_or(ActResult::Missing)).collect())
-    }
-
-    fn draft(&self, view: &EntryView) -> DeadLetterDraft {
-        let by_operator = (Class::Unknown, reason::DEAD_LETTERED_BY_OPERATOR, ErrorText::new(""));
-        let failure = view.last_failure.clone();
-        let (class, reason, text) = failure.map_or(by_operator, |last| (last.class, last.reason, last.text));
-        DeadLetterDraft {
-            id: DeadLetterId::new(self.env.now(), self.random()),
-            class,
-            fingerprint: fingerprint(class, &reason, &view.summary.destination, text.as_str()),
-            reason,
-            code: reason::DEAD_LETTERED_BY_OPERATOR,
-            message: ErrorText::new("Dead-lettered by an operator out of manual review."),
-            rule: None,
-        }
     }
 
     async fn act_on_entries(

@@ -165,11 +165,14 @@ fn an_unreadable_row_has_a_dead_letter_of_its_own() {
 #[test]
 fn a_person_s_dead_letter_keeps_the_last_failure_as_its_cause() {
     let id = DeadLetterId::new(NOW, [3; 10]);
-    let draft = by_operator(id, &claimed_after(5), &ActText::new("customer is gone"));
+    let of_operator = |entry: &Entry, note: &str| {
+        by_operator(id, entry.progress.last_failure.as_ref(), &entry.destination, &ActText::new(note))
+    };
+    let draft = of_operator(&claimed_after(5), "customer is gone");
     assert_eq!((draft.class, &draft.reason), (Class::Transient, &reason::HTTP_UNAVAILABLE));
     assert_eq!(draft.code, reason::DEAD_LETTERED_BY_OPERATOR);
     assert_eq!(draft.message.as_str(), "customer is gone");
-    assert_eq!(by_operator(id, &saved(1), &ActText::new("x")).class, Class::Unknown);
+    assert_eq!(of_operator(&saved(1), "x").class, Class::Unknown);
 }
 
 #[test]

@@ -76,6 +76,7 @@ async fn dead_letter_moves_entries_from_manual_review_into_quarantine() {
     let dead = desk.store.dead_letters(DeadLetterFilter::default(), page).await.unwrap().rows;
     assert_eq!(dead.len(), 1);
     assert_eq!((dead[0].key.entry, &dead[0].code), (reviewed, &reason::DEAD_LETTERED_BY_OPERATOR));
+    assert_eq!(dead[0].message.as_str(), "nobody can fix it");
     let events = desk.audit().await;
     assert_eq!((events.len(), events[0].act.as_str()), (1, acts::DEAD_LETTER));
 }

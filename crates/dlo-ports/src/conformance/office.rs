@@ -149,7 +149,12 @@ pub(super) fn dead_lettering_by_hand_is_for_manual_review(b: &mut Bench) {
     let row = b.live(ready);
     let draft = |b: &mut Bench, row: &dlo_core::Entry| {
         let id = dlo_core::DeadLetterId::new(b.now(), b.random());
-        Box::new(dlo_core::dead_letter::by_operator(id, row, &"given up".into()))
+        Box::new(dlo_core::dead_letter::by_operator(
+            id,
+            row.progress.last_failure.as_ref(),
+            &row.destination,
+            &"given up".into(),
+        ))
     };
     let refused_draft = draft(b, &row);
     assert_eq!(b.act(ready, EntryAct::DeadLetter(refused_draft)), ActResult::WrongState("ready"));

@@ -129,7 +129,12 @@ fn retry_now_brings_the_due_time_forward_and_nothing_else() {
 }
 
 fn draft(entry: &dlo_core::Entry) -> dlo_core::DeadLetterDraft {
-    by_operator(DeadLetterId::from_bytes([5; 16]), entry, &"not worth it".into())
+    by_operator(
+        DeadLetterId::from_bytes([5; 16]),
+        entry.progress.last_failure.as_ref(),
+        &entry.destination,
+        &"not worth it".into(),
+    )
 }
 
 #[test]

@@ -396,7 +396,8 @@ impl Side {
                 let id = DeadLetterId::new(self.now(), self.random());
                 let view = self.get(|store| store.entry(self.tenant.clone(), entry));
                 let Some(row) = view.and_then(|view| view.live) else { return String::new() };
-                EntryAct::DeadLetter(Box::new(by_operator(id, &row, &"given up".into())))
+                let failure = row.progress.last_failure.as_ref();
+                EntryAct::DeadLetter(Box::new(by_operator(id, failure, &row.destination, &"given up".into())))
             }
         };
         let audit = self.audit("entry.act");
